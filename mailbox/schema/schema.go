@@ -1,0 +1,25 @@
+// Package schema has the JSON Schemas (draft 2020-12) of what the mailbox package owns on the wire: the envelope, plain mail
+// and the charter. Those of plans and permissions are in planmode/schema. They are for other readers and writers, and shown
+// by `swarm schema`; a test holds them and the Go types together.
+package schema
+
+import (
+	"embed"
+	"strings"
+)
+
+const suffix = ".schema.json"
+
+//go:embed *.schema.json
+var files embed.FS
+
+// All returns the schemas by name: the kind of mail, or envelope, charter, signed_charter and added_member.
+// The map and its bytes are the caller's.
+func All() map[string][]byte {
+	all := map[string][]byte{}
+	entries, _ := files.ReadDir(".") // embedded: it is there
+	for _, e := range entries {
+		all[strings.TrimSuffix(e.Name(), suffix)], _ = files.ReadFile(e.Name())
+	}
+	return all
+}
