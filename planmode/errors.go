@@ -1,0 +1,36 @@
+package planmode
+
+import "errors"
+
+// The errors of [Session.Apply]. On each, the session is unchanged and there are no effects.
+var (
+	ErrWrongState     = errors.New("planmode: not possible in this state")
+	ErrUnknownMode    = errors.New("planmode: unknown permission mode")
+	ErrAboveCap       = errors.New("planmode: mode is above the team's cap")
+	ErrTargetPlan     = errors.New("planmode: plan mode cannot be what an approval restores")
+	ErrModeMismatch   = errors.New("planmode: the mode to save is not the mode in force")
+	ErrPlanning       = errors.New("planmode: already in plan mode: write the plan to its file, then submit it")
+	ErrUnknownDialect = errors.New("planmode: unknown dialect")
+	ErrEntryRefused   = errors.New("planmode: plan mode was not entered")
+	ErrNotPlanning    = errors.New("planmode: not in plan mode: enter plan mode first")
+	ErrEmptyPlan      = errors.New("planmode: the plan is empty: write the plan, then submit again")
+	ErrBadPlan        = errors.New("planmode: the plan cannot be used")
+	ErrBadPrompt      = errors.New("planmode: a prompt cannot be asked for")
+	ErrBadOptions     = errors.New("planmode: the options cannot be used")
+	ErrUsedID         = errors.New("planmode: request id was used before")
+	ErrStaleDecision  = errors.New("planmode: decision does not match the pending request")
+	ErrNotLeader      = errors.New("planmode: not signed by a leader of this team")
+	ErrNeedsPerson    = errors.New("planmode: these signers may not decide this")
+	ErrWeakKey        = errors.New("planmode: their keys are not kept well enough to decide this")
+	ErrQuorum         = errors.New("planmode: not enough leaders have signed")
+	ErrDigestMismatch = errors.New("planmode: decision is about other bytes than those submitted")
+	ErrUnknownOutcome = errors.New("planmode: unknown outcome or version")
+	ErrUnknownOption  = errors.New("planmode: the decision names no option of the plan")
+	ErrGrantNotAsked  = errors.New("planmode: a grant was not asked for, or is wider than asked")
+	ErrOldLedger      = errors.New("planmode: decision was made over another audit ledger than this teammate has seen")
+	ErrNoTask         = errors.New("planmode: no such task")
+	ErrNoGrant        = errors.New("planmode: no live grant")
+	ErrBadCharter     = errors.New("planmode: the charter cannot be used")
+	ErrDamaged        = errors.New("planmode: the session contradicts itself: start in plan mode, without grants")
+	ErrTooManyAsks    = errors.New("planmode: five calls wait for a leader's word already, and no more may: wait for an answer to one of them, or end one, then try again")
+)
