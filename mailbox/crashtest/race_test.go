@@ -1,0 +1,6 @@
+//go:build race
+
+package crashtest
+
+// checks is how often the property is tried when the command line says nothing: the race detector takes its time.
+const checks = "6"
