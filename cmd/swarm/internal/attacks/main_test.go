@@ -1,0 +1,14 @@
+package attacks_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/planswarm/swarm/permissions/execute"
+)
+
+func TestMain(m *testing.M) {
+	execute.ChildMain()
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package events
+
+import "os/exec"
+
+func alone(*exec.Cmd) {}
