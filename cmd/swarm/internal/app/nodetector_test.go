@@ -1,0 +1,6 @@
+//go:build !race
+
+package app
+
+// rounds is how often two leaders race.
+const rounds = 200
