@@ -1,0 +1,3 @@
+module example.com/discount
+
+go 1.26
