@@ -160,7 +160,7 @@ func TestWatchingARealQueue(t *testing.T) {
 	var told []string
 	step := func(until string) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 			var ids []string
 			if before != nil {
 				ids = before.Watching()
@@ -270,7 +270,7 @@ func TestPrevious(t *testing.T) {
 	if _, err := c.decide("tom", one, leader.Choice{Outcome: planmode.OutcomeRejected, Feedback: "no"}); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(20 * time.Second); c.seen(one).Open() && time.Now().Before(end); time.Sleep(15 * time.Millisecond) { // decisions and mail are read side by side
+	for end := time.Now().Add(time.Minute); c.seen(one).Open() && time.Now().Before(end); time.Sleep(15 * time.Millisecond) { // decisions and mail are read side by side
 	}
 	c.submit(api, ask{from: "api", plan: "# One\n\nhidden between\n", revision: 2}) // replaced before anybody looks
 	row := c.find(mia, c.submit(api, ask{from: "api", plan: "# One\n\nhidden between\ngood\n", revision: 3}))

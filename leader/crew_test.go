@@ -96,7 +96,7 @@ var errStop = errors.New("the test is over")
 func (d *desk) wait(kind leader.EventKind) leader.Event {
 	d.t.Helper()
 	var seen []leader.EventKind
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		select {
 		case e := <-d.events:
@@ -116,7 +116,7 @@ func (d *desk) next() leader.Event {
 	select {
 	case e := <-d.events:
 		return e
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		d.t.Fatal("no event")
 		return leader.Event{}
 	}

@@ -63,7 +63,7 @@ func TestDeskDecides(t *testing.T) {
 	if e := d.wait(leader.EventApplied); e.RequestID != id || e.Receipt.Mode != "default" {
 		t.Errorf("applied: %+v", e)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if r, err := leader.WaitReceipt(ctx, c.Connect("mia"), "api", id); err != nil || r.State != mailbox.Applied {
 		t.Errorf("WaitReceipt = %+v, %v", r, err)
@@ -255,7 +255,7 @@ func TestDeskSurvivesJunk(t *testing.T) {
 		t.Errorf("decided: %+v", e)
 	}
 	receipts := map[string]mailbox.Receipt{}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := api.ReceiveMail(ctx, func(_ context.Context, m natsbox.Mail) error {
 		r, err := mailbox.Body[mailbox.Receipt](m.Envelope)

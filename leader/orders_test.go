@@ -98,7 +98,7 @@ type arrived struct {
 // receiveOrders reads n orders of a teammate from the stream, in turn.
 func (c *crew) receiveOrders(box *natsbox.Conn, n int) []arrived {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var got []arrived
 	_ = box.ReceiveOrders(ctx, func(_ context.Context, o charter.Order, _ natsbox.StoredInfo) error {
@@ -211,7 +211,7 @@ func TestAnOrderWithoutACoordinatorIsNotGiven(t *testing.T) {
 	c := newCrew(t)
 	mia := c.Connect("mia")
 	c.StopCoordinator()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, err := leader.OrderRevoke(ctx, mia, c.signer("mia"), c.Charter(), "api", "", "")
 	if !errors.Is(err, natsbox.ErrUnreachable) {

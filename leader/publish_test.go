@@ -266,7 +266,7 @@ func TestWaitReceiptEndsWithItsContext(t *testing.T) {
 		id := c.submit(api, ask{from: "api"})
 		c.send(db, "db", natsbox.NewID(), mailbox.KindReceipt, mailbox.Receipt{Of: id, State: mailbox.Applied}) // not its own
 		c.send(api, "api", natsbox.NewID(), mailbox.KindReceipt, mailbox.Receipt{Of: id, State: mailbox.Delivered})
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		r, err := leader.WaitReceipt(ctx, mia, "api", id)
 		if !errors.Is(err, context.DeadlineExceeded) || r.State != mailbox.Delivered {

@@ -28,7 +28,7 @@ func (c *crew) question(box *natsbox.Conn, from, text string, options ...string)
 // answers reads the answers in a teammate's mailbox: n of them, in its order.
 func (c *crew) answers(box *natsbox.Conn, n int) []natsbox.Mail {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var got []natsbox.Mail
 	_ = box.ReceiveMail(ctx, func(_ context.Context, m natsbox.Mail) error {
@@ -164,7 +164,7 @@ func TestQuestionsWaitForADesk(t *testing.T) {
 		}
 	}
 	rows := d.Waiting()
-	for end := time.Now().Add(20 * time.Second); len(rows) != 1 && time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(rows) != 1 && time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 		rows = d.Waiting() // the answered one comes with the mail, and leaves when the coordinator has said that it is
 	}
 	if len(rows) != 1 || rows[0].EnvelopeID != open || rows[0].Question == nil {
@@ -355,7 +355,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("to %s: %q, %v", to, id, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var got []mailbox.Message
 	_ = api.ReceiveMail(ctx, func(_ context.Context, m natsbox.Mail) error {

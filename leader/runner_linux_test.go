@@ -74,7 +74,7 @@ func (c *crew) startMate(name string) *mate {
 	})
 	select {
 	case <-m.Ready():
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		c.t.Fatal("the runner is not ready")
 	}
 	return m
@@ -122,7 +122,7 @@ func (m *mate) approve(r leader.Row, ch leader.Choice) (planmode.Decision, mailb
 // receipt is what the teammate says became of an order or a decision.
 func (m *mate) receipt(of string) mailbox.Receipt {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, err := leader.WaitReceipt(ctx, m.c.Dial("mia"), m.name, of)
 	if err != nil {
@@ -191,7 +191,7 @@ func TestARunnerObeysOrders(t *testing.T) {
 	select {
 	case err := <-m.ended:
 		m.ended <- err
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the runner does not end")
 	}
 }
@@ -318,7 +318,7 @@ func (m *mate) call(line string) (chan permissions.PermissionResponse, permissio
 func (m *mate) waitFor(kind leader.RowKind) leader.Row {
 	m.t.Helper()
 	box := m.c.Dial("mia")
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 		q, err := leader.Read(context.Background(), box, leader.QueueConfig{Charter: m.c.Charter()})
 		if err != nil {
 			m.t.Fatal(err)
@@ -364,7 +364,7 @@ func TestARunnerIsAllowedACommandForItsPlan(t *testing.T) {
 		t.Errorf("%s: %s, touch two: %s; want it allowed, and nothing else", line, verdict(line), verdict("touch two"))
 	}
 	var g []leader.GrantRow
-	for end := time.Now().Add(20 * time.Second); len(g) != 1 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(g) != 1 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var presence []natsbox.Presence
 		if err := mia.Call(context.Background(), natsbox.VerbPresence, nil, &presence); err != nil {
 			t.Fatal(err)

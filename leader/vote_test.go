@@ -39,7 +39,7 @@ func (c *crew) row(box *natsbox.Conn, id string) leader.Row {
 		if err == nil {
 			return *r
 		}
-		if time.Since(begin) > 20*time.Second {
+		if time.Since(begin) > time.Minute {
 			c.t.Fatal(err)
 		}
 	}
@@ -81,7 +81,7 @@ func (c *crew) letters(who string, n int) []string {
 	c.t.Helper()
 	box := c.Connect(who)
 	defer box.Close()
-	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
 		var list []natsbox.MailInfo
 		if err := box.Call(context.Background(), natsbox.VerbMail, natsbox.MailRequest{}, &list); err != nil {
 			c.t.Fatal(err)
@@ -354,7 +354,7 @@ func TestDeskStoresWhatEnoughHaveSigned(t *testing.T) {
 				if _, err := api.ReadDecision(t.Context(), "api", id); err == nil {
 					break
 				}
-				if time.Since(begin) > 20*time.Second {
+				if time.Since(begin) > time.Minute {
 					t.Fatal("nobody stored what two leaders signed")
 				}
 			}

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must come.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // rig is a team with a leader, anna, and one teammate, api, that can be started, stopped and started again on its journal.
 type rig struct {
@@ -175,7 +175,7 @@ func (m *mate) end(cause error) error {
 		m.stop(cause)
 		select {
 		case m.err = <-m.ended:
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			m.t.Error("Run does not end")
 		}
 		m.conn.Close()

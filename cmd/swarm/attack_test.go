@@ -55,7 +55,7 @@ func (a *attacker) connect() error {
 	if err != nil {
 		return err
 	}
-	a.conn, err = nats.Connect(a.url, nats.Nkey(pub, a.key.Sign), nats.CustomInboxPrefix("_INBOX_"+a.me), nats.NoReconnect(), nats.Timeout(5*time.Second))
+	a.conn, err = nats.Connect(a.url, nats.Nkey(pub, a.key.Sign), nats.CustomInboxPrefix("_INBOX_"+a.me), nats.NoReconnect(), nats.Timeout(20*time.Second))
 	return err
 }
 
@@ -73,7 +73,7 @@ func (a *attacker) store(subject string, data []byte, header nats.Header) error 
 		m.Header = nats.Header{}
 	}
 	m.Header.Set(nats.MsgIdHdr, natsbox.NewID())
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	answer := make(chan error, 1)
 	go func() {
@@ -286,11 +286,11 @@ func cmdStranger(ts *testscript.TestScript, neg bool, args []string) {
 	case "connect":
 		err = a.connect()
 	case "connect-without-key":
-		a.conn, err = nats.Connect(a.url, nats.NoReconnect(), nats.Timeout(5*time.Second))
+		a.conn, err = nats.Connect(a.url, nats.NoReconnect(), nats.Timeout(20*time.Second))
 	case "connect-as": // a leader's public key, without the secret one
 		pub, perr := seedOf(ts, filepath.Join(ts.Getenv("XDG_CONFIG_HOME"), "swarm", "teams", ts.Getenv("SWARM_TEAM"), "mia.bundle")).PublicKey()
 		ts.Check(perr)
-		a.conn, err = nats.Connect(a.url, nats.Nkey(pub, kp.Sign), nats.NoReconnect(), nats.Timeout(5*time.Second))
+		a.conn, err = nats.Connect(a.url, nats.Nkey(pub, kp.Sign), nats.NoReconnect(), nats.Timeout(20*time.Second))
 	default:
 		ts.Fatalf("a stranger does not know %q", args[0])
 	}

@@ -35,7 +35,7 @@ func (m *team) upUntil(args ...string) (stop func(syscall.Signal)) {
 		_ = cmd.Process.Signal(sig)
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			_ = cmd.Process.Kill()
 			<-done
 		}

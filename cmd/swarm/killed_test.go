@@ -119,7 +119,7 @@ func (tn *town) start(name string) {
 
 // comesUp waits until a process is ready. One that ends before may have come too early: whoever started it tries again.
 func (p *proc) comesUp(ready func(*proc) bool) bool {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if ready(p) {
 			return true
 		}
@@ -209,7 +209,7 @@ func (tn *town) kill(name string) {
 func (tn *town) gone(variable string) {
 	tn.t.Helper()
 	var left []string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if left = tn.running(variable); len(left) == 0 {
 			return
 		}

@@ -204,7 +204,7 @@ func (tr *tour) stop() {
 		go func() { _, _ = p.Process.Wait(); close(done) }()
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			_ = p.Process.Kill()
 		}
 	}

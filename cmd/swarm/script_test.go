@@ -118,7 +118,7 @@ func (p *proc) end(sig syscall.Signal) {
 	_ = p.cmd.Process.Signal(sig)
 	select {
 	case <-p.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	}
@@ -157,7 +157,7 @@ func mustEnd(ts *testscript.TestScript, what string, p *proc) {
 	case <-p.done:
 		fmt.Fprint(ts.Stderr(), p.stderr)
 		ts.Setenv("status", strconv.Itoa(p.cmd.ProcessState.ExitCode()))
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		p.end(syscall.SIGKILL)
 		ts.Fatalf("%s did not fail", what)
 	}

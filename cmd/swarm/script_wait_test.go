@@ -79,7 +79,7 @@ func cmdEnded(ts *testscript.TestScript, _ bool, args []string) {
 	p, want := procOf(ts, args[0]), regexp.MustCompile(args[2])
 	select {
 	case <-p.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		ts.Fatalf("%s did not end; output:\n%s", args[0], p.stderr)
 	}
 	if code := strconv.Itoa(p.cmd.ProcessState.ExitCode()); code != args[1] || !want.MatchString(p.stderr.String()) {

@@ -102,7 +102,7 @@ func (m *team) background(args ...string) *syncBuffer {
 
 func (m *team) until(what string, ok func() bool) {
 	m.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			m.t.Fatalf("%s did not come", what)
 		}

@@ -46,7 +46,7 @@ func reading(t testing.TB, c *natsbox.Conn, do func(natsbox.Mail) error) (stop f
 func dead(t testing.TB, c *natsbox.Conn, n int) []natsbox.DeadLetter {
 	t.Helper()
 	var list []natsbox.DeadLetter
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
 		if list, err = c.Dead(t.Context(), false); err == nil && len(list) == n {
 			return list
@@ -206,7 +206,7 @@ func TestDeadLettersOfBeforeTheStart(t *testing.T) {
 			team.StopCoordinator()
 			defer reading(t, api, func(natsbox.Mail) error { return nil })()
 			store(t, team, "api", "docs", mailbox.KindMessage, "{")
-			for end := time.Now().Add(10 * time.Second); api.Stats().Mismatched == 0; time.Sleep(15 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); api.Stats().Mismatched == 0; time.Sleep(15 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("it was not given up")
 				}

@@ -123,7 +123,7 @@ func row(t testing.TB, c *natsbox.Conn, id string, want func(natsbox.Row) bool) 
 	t.Helper()
 	var r natsbox.Row
 	var err error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 		r, err = c.Request(context.Background(), id)
 		if err == nil && (want == nil || want(r)) {
 			return r
@@ -140,7 +140,7 @@ func isSettled(r natsbox.Row) bool { return !r.Open() }
 func pending(t testing.TB, c *natsbox.Conn, n int) []string {
 	t.Helper()
 	var ids []string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 		var rows []natsbox.Row // as they come, not completed
 		if err := c.Call(context.Background(), natsbox.VerbPending, nil, &rows); err != nil {
 			t.Fatal(err)

@@ -95,7 +95,7 @@ func TestTakeoverFencesTheOtherInstance(t *testing.T) {
 	}
 	select {
 	case <-one.Fenced():
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the first instance was not told")
 	}
 	e, err := mailbox.New(natsbox.NewID(), mailbox.KindMessage, "shop", "api", mailbox.Lead, 1, time.Now(), mailbox.Message{Text: "I am still here"})
@@ -148,7 +148,7 @@ func tell(t testing.TB, c *natsbox.Conn, to, text string) {
 // readOne receives one message, and fails when it is another.
 func readOne(t testing.TB, c *natsbox.Conn, want string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	got := ""
 	_ = c.ReceiveMail(ctx, func(_ context.Context, m natsbox.Mail) error {
@@ -166,7 +166,7 @@ func readOne(t testing.TB, c *natsbox.Conn, want string) {
 func settled(t testing.TB, team *mailboxtest.Team, stream, member, id string) {
 	t.Helper()
 	js := admin(t, team)
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 		c, err := js.Consumer(context.Background(), stream, team.Server().Auth().Durable(member, id))
 		if err != nil {
 			t.Fatal(err)

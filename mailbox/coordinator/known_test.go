@@ -20,7 +20,7 @@ import (
 func knows(t testing.TB, leader *natsbox.Conn, teammate string, want permissions.Mode) {
 	t.Helper()
 	var got permissions.Mode
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 		var all []natsbox.Presence
 		if err := leader.Call(context.Background(), natsbox.VerbPresence, nil, &all); err != nil {
 			t.Fatal(err)

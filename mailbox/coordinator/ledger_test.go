@@ -49,7 +49,7 @@ func chain(t *testing.T, team *mailboxtest.Team) ([]string, *audit.Verifier) {
 // saying reads the ledger again until it says something n times.
 func saying(t *testing.T, team *mailboxtest.Team, what string, n int) ([]string, *audit.Verifier) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		out, v := chain(t, team)
 		have := 0
 		for _, s := range out {
@@ -68,7 +68,7 @@ func saying(t *testing.T, team *mailboxtest.Team, what string, n int) ([]string,
 
 func say(t *testing.T, c *natsbox.Conn, from, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	e, err := mailbox.New(natsbox.NewID(), mailbox.KindMessage, "shop", from, mailbox.Lead, 1, time.Now(), mailbox.Message{Text: text})
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 // unread waits until a leader has so many unread letters, and returns their texts.
 func unread(t testing.TB, c *natsbox.Conn, n int) (ids []string, texts string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(15 * time.Millisecond) {
 		mail, err := c.Unread(t.Context(), 0)
 		if err == nil && len(mail) == n {
 			for _, m := range mail {

@@ -13,7 +13,7 @@ import (
 // texts receives messages until so many have come, and reports one more that comes at once.
 func texts(t testing.TB, c *natsbox.Conn, n int) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var got []string
 	_ = c.ReceiveMail(ctx, func(_ context.Context, m natsbox.Mail) error {

@@ -49,7 +49,7 @@ func wantWay(t testing.TB, c *natsbox.Conn, id, want string) natsbox.Trace {
 	t.Helper()
 	var tr natsbox.Trace
 	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 		if tr, err = c.Trace(context.Background(), id); err == nil && way(tr) == strings.TrimSpace(want) {
 			return tr
 		}
@@ -132,7 +132,7 @@ func TestTraceOfMailToMany(t *testing.T) {
 		tr, err := anna.Trace(t.Context(), all)
 		return err == nil && len(tr.Steps) == 4 && len(tr.Waits) == 1 && tr.Waits[0].Who == "docs" && tr.Waits[0].For == "seen"
 	}
-	for end := time.Now().Add(20 * time.Second); !until(); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !until(); time.Sleep(15 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("docs alone is not waited for")
 		}

@@ -385,7 +385,7 @@ func (tm *Team) Config(name string) natsbox.Config {
 // Dial connects as a member that has not joined. The connection ends with the test.
 func (tm *Team) Dial(name string) *natsbox.Conn {
 	tm.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := natsbox.Connect(ctx, tm.Config(name))
 	if err != nil {

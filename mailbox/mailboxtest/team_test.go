@@ -30,7 +30,7 @@ func exchange(t *testing.T, team *mailboxtest.Team) {
 	if _, err := api.Send(context.Background(), e); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err = anna.ReceiveMail(ctx, func(_ context.Context, m natsbox.Mail) error {
 		if m.Envelope.ID != e.ID {

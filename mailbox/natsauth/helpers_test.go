@@ -11,7 +11,7 @@ import (
 
 func contextFor(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
-	return context.WithTimeout(context.Background(), 20*time.Second)
+	return context.WithTimeout(context.Background(), time.Minute)
 }
 
 // collect hands over the text of each message.

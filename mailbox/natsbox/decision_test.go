@@ -163,7 +163,7 @@ func TestATeammateReceivesItsOrders(t *testing.T) {
 	}
 	orders := make(chan got)
 	done := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(func() { cancel(); <-done })
 	go func() {
 		done <- api.ReceiveOrders(ctx, func(_ context.Context, o charter.Order, s natsbox.StoredInfo) error {
@@ -209,7 +209,7 @@ func TestOrdersComeInTheirOrder(t *testing.T) {
 	counters := make(chan uint64, 10)
 	failed := false
 	done := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(func() { cancel(); <-done })
 	go func() {
 		done <- api.ReceiveOrders(ctx, func(_ context.Context, o charter.Order, _ natsbox.StoredInfo) error {

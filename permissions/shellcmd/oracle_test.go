@@ -58,7 +58,7 @@ func (b bash) print(text string) (string, bool) {
 }
 
 func (b bash) run(script, text string) (string, bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "--norc", "--noprofile", "-p", "-c", script)
 	cmd.Dir, cmd.Env, cmd.Stdin = b.dir, []string{"PATH=/nonexistent", "LC_ALL=" + b.locale}, strings.NewReader(text)

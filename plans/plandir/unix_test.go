@@ -71,7 +71,7 @@ func TestReadAgainstASwappedLink(t *testing.T) {
 		}
 	})
 	read, refused := 0, 0
-	for end := time.Now().Add(10 * time.Second); (read < 200 || refused < 200) && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); (read < 200 || refused < 200) && time.Now().Before(end); {
 		p, err := s.Read("")
 		switch {
 		case err == nil && string(p.Content) == "# Plan":

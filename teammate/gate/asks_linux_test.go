@@ -256,7 +256,7 @@ func TestAskVerbUnattended(t *testing.T) {
 // asked waits for a question in the leaders' mailbox and returns its id.
 func (r *rig) asked(text string) string {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	id := ""
 	err := r.anna.ReceiveMail(ctx, func(_ context.Context, m natsbox.Mail) error {

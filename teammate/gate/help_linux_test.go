@@ -202,7 +202,7 @@ func newRig(t testing.TB, o options) *rig {
 	})
 	select {
 	case <-r.runner.Ready():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the runner is not ready")
 	}
 	return r
@@ -435,7 +435,7 @@ func (r *rig) open() natsbox.Row {
 
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(15 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(15 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never came: %s", what)
 		}

@@ -40,7 +40,7 @@ func (r *rig) has(of string, state mailbox.ReceiptState) bool {
 
 func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(15 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("never came: %s", what)
 		}

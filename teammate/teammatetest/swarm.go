@@ -170,7 +170,7 @@ func (s *Swarm) Start(args ...string) *Process {
 		_ = p.Cmd.Process.Signal(os.Interrupt)
 		select {
 		case <-p.ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			_ = p.Cmd.Process.Kill()
 			<-p.ended
 			s.T.Errorf("swarm %q did not end by itself: %s", args, p.Output())

@@ -126,7 +126,7 @@ func (tm *team) start(t *testing.T, key nkeys.KeyPair, owner string) {
 	case <-tm.runner.Ready():
 	case err := <-done:
 		t.Fatalf("runner: %v", err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the runner is not ready")
 	}
 }
@@ -134,7 +134,7 @@ func (tm *team) start(t *testing.T, key nkeys.KeyPair, owner string) {
 // onDesk waits until the coordinator shows a request: the index follows the stream, and a leader decides what it shows.
 func (tm *team) onDesk(t *testing.T, id string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		if q, err := tm.leaders["mia"].Queue(t.Context()); err == nil {
 			if _, err := q.Find(id); err == nil {
 				return

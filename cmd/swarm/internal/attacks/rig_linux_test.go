@@ -139,7 +139,7 @@ func (m *runner) end(cause error) {
 		m.stop(cause)
 		select {
 		case <-m.ended:
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			m.t.Error("Run does not end")
 		}
 		m.conn.Close()

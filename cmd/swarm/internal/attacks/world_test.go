@@ -23,7 +23,7 @@ import (
 const operator = "broker's operator" // or whoever can write the broker's files
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // world is a team in which everybody has joined and has mail: anna and bob lead, bot is an agent that leads, wall observes,
 // mate attacks, other is attacked, and somebody holds an invitation that nobody has used.

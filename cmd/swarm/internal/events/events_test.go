@@ -139,7 +139,7 @@ func start(t *testing.T, hooks ...events.Hook) *rig {
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(15 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never came: %s", what)
 		}
