@@ -1,5 +1,9 @@
 // Verdict reads `go test -json` on standard input, prints the output of failing tests and packages, each package's time
 // and one closing line, and fails on a failure or on a skip that its list does not name.
+//
+// With -alone, the words of a test command, it runs a few tests that failed once more, each alone, and says so: for runs on
+// a machine that is many times slower than a user's, in which a wait ends early. A data race, a panic, a package that does
+// not end, or more than a few failures are never tried again.
 package main
 
 import (
@@ -9,9 +13,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// mostAlone is how many failed tests may be run again: more are no accident.
+const mostAlone = 2
 
 type event struct {
 	Action  string
@@ -28,22 +37,48 @@ type verdict struct {
 	output                  map[string]*strings.Builder
 	passed, failed, skipped int
 	bad                     []string
+	tests                   []event // that failed, without those whose subtests did
+	worse                   bool    // a failure that another run says nothing about
 }
 
 func main() {
 	list := flag.String("allow", "", "file of skips that are allowed")
+	alone := flag.String("alone", "", "test command that a failed test is run again with")
+	status := flag.Int("status", 0, "exit status of the go command")
 	flag.Parse()
 	v := &verdict{allowed: map[string]bool{}, output: map[string]*strings.Builder{}}
-	if err := v.run(*list); err != nil {
+	if err := v.run(*list, *status); err != nil {
 		fmt.Fprintln(os.Stderr, "verdict:", err)
 		os.Exit(1)
 	}
-	if len(v.bad) > 0 {
+	if len(v.bad) > 0 && !(*alone != "" && v.passAlone(strings.Fields(*alone))) {
 		os.Exit(1)
 	}
 }
 
-func (v *verdict) run(list string) error {
+// passAlone runs what failed once more, and is true when it all passes.
+func (v *verdict) passAlone(command []string) bool {
+	if v.worse || len(v.tests) == 0 || len(v.tests) > mostAlone {
+		return false
+	}
+	for _, e := range v.tests {
+		name := strings.Split(e.Test, "/")
+		for i, n := range name {
+			name[i] = "^" + regexp.QuoteMeta(n) + "$"
+		}
+		args := append(slices.Clone(command[1:]), "-count=1", "-run", strings.Join(name, "/"), e.Package)
+		fmt.Printf("AGAIN, alone: %s %s\n", command[0], strings.Join(args, " "))
+		out, err := exec.Command(command[0], args...).CombinedOutput()
+		if err != nil {
+			fmt.Printf("%s\nBAD: failed twice: %s %s\n", out, e.Package, e.Test)
+			return false
+		}
+		fmt.Printf("PASSED ALONE, after it had failed: %s %s\n", e.Package, e.Test)
+	}
+	return true
+}
+
+func (v *verdict) run(list string, status int) error {
 	if err := v.readAllowed(list); err != nil {
 		return err
 	}
@@ -61,7 +96,10 @@ func (v *verdict) run(list string) error {
 		return err
 	}
 	if v.passed == 0 {
-		v.bad = append(v.bad, "no test passed")
+		v.bad, v.worse = append(v.bad, "no test passed"), true
+	}
+	if status != 0 && len(v.bad) == 0 {
+		v.bad, v.worse = append(v.bad, fmt.Sprintf("nothing failed, and the go command exited with %d", status)), true
 	}
 	for _, b := range v.bad {
 		fmt.Println("BAD:", b)
@@ -78,6 +116,9 @@ func (v *verdict) take(e event) {
 			v.output[key] = &strings.Builder{}
 		}
 		v.output[key].WriteString(e.Output)
+		for _, sign := range []string{"DATA RACE", "panic:", "fatal error:", "test timed out", "unexpected goroutines"} {
+			v.worse = v.worse || strings.Contains(e.Output, sign)
+		}
 	case "pass":
 		if e.Test != "" {
 			v.passed++
@@ -90,6 +131,14 @@ func (v *verdict) take(e event) {
 	case "fail", "build-fail":
 		v.failed++
 		v.bad = append(v.bad, "failed: "+key)
+		ofThis := func(t event) bool {
+			return t.Package == e.Package && (e.Test == "" || strings.HasPrefix(t.Test, e.Test+"/"))
+		}
+		if failed := slices.ContainsFunc(v.tests, ofThis); e.Test == "" && !failed {
+			v.worse = true
+		} else if !failed { // a test ends after its subtests
+			v.tests = append(v.tests, e)
+		}
 		v.print(key)
 		if e.Test == "" { // tests that never ended, with what the process said last
 			for _, open := range slices.Sorted(maps.Keys(v.output)) {
@@ -115,7 +164,7 @@ func (v *verdict) skip(e event, key string) {
 	}
 	v.skipped++
 	if !v.allowed[key] {
-		v.bad = append(v.bad, "unexpected skip: "+key)
+		v.bad, v.worse = append(v.bad, "unexpected skip: "+key), true
 		v.print(key)
 	}
 }
