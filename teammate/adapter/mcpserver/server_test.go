@@ -76,12 +76,18 @@ func TestEachToolAsksItsVerb(t *testing.T) {
 	t.Parallel()
 	answer, failure := gate.Answer{Result: json.RawMessage(`{"is":"so"}`)}, error(nil)
 	var asked string
-	client, _ := serve(t, 0, func(_ context.Context, verb gate.Verb, args any, hand func(gate.Answer) error) (gate.Answer, error) {
-		asked = fmt.Sprintf("%s %+v", verb, args)
-		if failure == nil {
-			failure = hand(answer)
+	var mu sync.Mutex // of these three: a question's caller goes on as soon as it has the answer, beside the gate
+	set := func(change func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		change()
+	}
+	client, _ := serve(t, 0, func(_ context.Context, verb gate.Verb, args any, hand func(gate.Answer) error) (got gate.Answer, err error) {
+		set(func() { asked, got, err = fmt.Sprintf("%s %+v", verb, args), answer, failure })
+		if err == nil {
+			err = hand(got)
 		}
-		return answer, failure
+		return got, err
 	})
 	for _, c := range []struct{ tool, args, want string }{
 		{"mail_send", `{"to":"lead","text":"x"}`, fmt.Sprintf("%s %+v", gate.VerbSend, gate.SendArgs{To: "lead", Text: "x"})},
@@ -97,19 +103,19 @@ func TestEachToolAsksItsVerb(t *testing.T) {
 			t.Errorf("%s says %s, and asked %s, want %s", c.tool, got, asked, c.want)
 		}
 	}
-	asked = ""
+	set(func() { asked = "" })
 	if got := said(t, t.Context(), client, "plan_done", `{"mode":"auto"}`); !strings.HasPrefix(got, "refused: plan_done: ") || asked != "" {
 		t.Errorf("what cannot be read: %s, and the gate was asked %q", got, asked)
 	}
-	answer.Remind, answer.Urgent = "every task is done", "mia"
+	set(func() { answer.Remind, answer.Urgent = "every task is done", "mia" })
 	if got, want := said(t, t.Context(), client, "plan_status", `{}`), "{\"is\":\"so\"}\nevery task is done\nUrgent mail from mia has come: call mail_read."; got != want {
 		t.Errorf("with a reminder and urgent mail: %q, want %q", got, want)
 	}
-	answer.Urgent = "\xff"
+	set(func() { answer.Urgent = "\xff" })
 	if got, want := said(t, t.Context(), client, "plan_status", `{}`), "{\"is\":\"so\"}\nevery task is done"; got != want {
 		t.Errorf("with a sender that is no text: %q, want %q", got, want)
 	}
-	failure = errors.New("nothing waits")
+	set(func() { failure = errors.New("nothing waits") })
 	if got := said(t, t.Context(), client, "plan_withdraw", `{}`); got != "refused: nothing waits" {
 		t.Errorf("what the gate refuses: %q", got)
 	}
