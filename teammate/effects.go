@@ -239,8 +239,8 @@ func (r *Runner) notify(ctx context.Context, rec *record, n planmode.Notify) {
 	if n.Kind == planmode.NotifyApproved && rec.lost != nil {
 		n.Data.Cause = notWritten(rec.lost)
 	}
+	r.noticed(n) // before the answer is there: whoever waits for it may ask for a reminder at once
 	r.answers.record(n, rec.plan)
-	r.noticed(n)
 	r.changed.all()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
