@@ -89,6 +89,9 @@ func (r *Runner) pendingStatus(p *planmode.Pending) *PendingStatus {
 }
 
 func (r *Runner) absent() error {
+	if v := r.view.Load(); v != nil && v.State == planmode.Left { // and what it does at its end is under way
+		return ErrLeft
+	}
 	select {
 	case <-r.over:
 		return ErrLeft
