@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/planswarm/swarm/mailbox"
@@ -202,9 +203,13 @@ func TestRejectionOfALostPlanIsApplied(t *testing.T) {
 
 // Refusals are journalled: the same call once a minute, and sixty a minute in all.
 func TestRefusalsAreLimited(t *testing.T) {
-	t.Parallel()
+	synctest.Test(t, refusalsAreLimited) // however slow the disk is, it is within a minute
+}
+
+func refusalsAreLimited(t *testing.T) {
 	r := newRig(t)
 	m := r.start()
+	defer m.end(teammate.ErrDetach)
 	before, _ := m.journal.Seq()
 	refuse := func(n int) uint64 {
 		call := permissions.Call{Tool: "Bash", Command: fmt.Sprint("curl ", n)}

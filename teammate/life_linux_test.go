@@ -306,12 +306,17 @@ func (l *life) leader() {
 	l.decides(row, true)
 }
 
-// pending is what waits. Of one teammate that is one request at most, when its mail has come.
+// pending is what waits. Of one teammate that is one request at most, when its mail has come, and the one that it knows to
+// be stored.
 func (l *life) pending() (rows []natsbox.Row) {
 	until(l.t, "one open request at most", func() bool {
+		v, ok := l.m.View()
 		var err error
 		if rows, err = l.anna.Pending(context.Background()); err != nil {
 			l.t.Fatal(err)
+		}
+		if ok && v.Pending != nil && v.Pending.Published {
+			return len(rows) == 1 && rows[0].EnvelopeID == v.Pending.RequestID
 		}
 		return len(rows) <= 1
 	})

