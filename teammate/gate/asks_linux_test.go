@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,14 +19,17 @@ import (
 	"github.com/planswarm/swarm/teammate/gate"
 )
 
-// pending are the open requests, as anna sees them.
+// pending are the open requests, as anna sees them. The coordinator follows the stores, and may show one yet that was answered
+// here a moment ago.
 func (r *rig) pending() []natsbox.Row {
 	r.t.Helper()
 	rows, err := r.anna.Pending(context.Background())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return rows
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(rows, func(row natsbox.Row) bool { return slices.Contains(r.decided, row.EnvelopeID) })
 }
 
 // touched is how often `touch` of a file ran since the last look.

@@ -135,9 +135,10 @@ type rig struct {
 	tree   string
 	socket string
 
-	mu   sync.Mutex
-	seen []gate.Observation
-	idle []*process
+	mu      sync.Mutex
+	seen    []gate.Observation
+	idle    []*process
+	decided []string // requests that were answered here
 }
 
 type options struct {
@@ -418,16 +419,16 @@ func (r *rig) put(id string, kind mailbox.Kind, epoch uint64, body any) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.decided = append(r.decided, id)
 }
 
 func (r *rig) open() natsbox.Row {
 	r.t.Helper()
 	var rows []natsbox.Row
 	until(r.t, "one open request", func() bool {
-		var err error
-		if rows, err = r.anna.Pending(context.Background()); err != nil {
-			r.t.Fatal(err)
-		}
+		rows = r.pending()
 		return len(rows) == 1
 	})
 	return rows[0]

@@ -150,7 +150,7 @@ func TestLastUseEndsInTime(t *testing.T) {
 	r.ask(gate.VerbEnter, nil).want(t, 0, "")
 	write(t, r.store.WorkFile(), "# Fix it\n")
 	r.ask(gate.VerbSubmit, gate.SubmitArgs{Prompts: []string{"run tests"}}).want(t, 0, "")
-	r.lives = 3 * time.Second
+	r.lives = 20 * time.Second // enough for a slow machine to begin
 	r.approve(1)
 	r.ask(gate.VerbWait, gate.WaitArgs{}).want(t, 0, "")
 	s := r.ask(gate.VerbExec, run("make test"))
