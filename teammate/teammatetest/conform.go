@@ -146,10 +146,17 @@ func (s *stage) end(mate *Process) {
 	}
 }
 
+// inMode waits until the teammate says that it is in a mode: its status and its mail come each by itself.
 func (s *stage) inMode(want string) {
 	s.t.Helper()
-	if m := s.Mode(Mate); m != want {
-		s.t.Errorf("the teammate is in mode %s, want %s", m, want)
+	s.Until("the teammate in mode "+want, func() bool { return s.Mode(Mate) == want })
+}
+
+// approves approves a row. Its teammate may not be back yet: exit 7 says that the decision is stored, and not applied.
+func (s *stage) approves(row Row) {
+	s.t.Helper()
+	if d := s.Run("approve", row.Handle); d.Code != 0 && d.Code != 7 {
+		s.t.Fatalf("swarm approve %s: exit %d: %s%s", row.Handle, d.Code, d.Out, d.Err)
 	}
 }
 

@@ -44,7 +44,7 @@ func onePlan(s *stage) {
 	}
 	s.inMode("plan")
 	s.Must("reject", row.Handle, "-m", "say more about tests")
-	row = s.Await("plan", mate)
+	row = s.AwaitOther("plan", mate, row)
 	if row.Goal != "Second" || row.Revision != 2 {
 		s.t.Errorf("the second is %+v", row)
 	}
@@ -153,7 +153,7 @@ func adapterKilled(s *stage) {
 	mate = s.mate(Options{})
 	row = s.reopened(row, mate)
 	s.inMode("plan")
-	s.Must("approve", row.Handle)
+	s.approves(row)
 	s.Await("run", mate)
 	s.killAdapter(mate)
 	s.none("although nobody allowed it", "asked")
@@ -167,7 +167,7 @@ func brokerKilled(s *stage) {
 	s.Up.Kill()
 	s.none("while nobody could decide", "asked")
 	s.Broker()
-	s.Must("approve", s.Await("plan", mate).Handle)
+	s.approves(s.Await("plan", mate))
 	asked := s.Await("run", mate)
 	if asked.Handle == row.Handle {
 		s.t.Errorf("the plan's own row %+v is asked", row)
@@ -175,7 +175,7 @@ func brokerKilled(s *stage) {
 	s.Up.Kill()
 	s.none("while nobody could answer", "asked")
 	s.Broker()
-	s.Must("approve", s.Await("run", mate).Handle)
+	s.approves(s.Await("run", mate))
 	s.end(mate)
 	if !s.Has("asked") {
 		s.t.Error("what the leader allowed did not run")

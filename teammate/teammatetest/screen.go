@@ -144,7 +144,7 @@ func commandOutput(argv ...string) string {
 func (t *Screen) Close() {
 	pid := strings.TrimSpace(t.tmux("display-message", "-p", "#{pane_pid}"))
 	t.tmux("kill-server")
-	for range 200 {
+	for range 1200 {
 		if exec.Command("kill", "-0", pid).Run() != nil {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -81,6 +82,9 @@ func (s *Swarm) Broker() {
 func (s *Swarm) Write(name, content string) {
 	s.T.Helper()
 	path := filepath.Join(s.Tree, name)
+	// It may be a program that is started next: no child that another test forks meanwhile may hold it open for writing.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755))
 	if err != nil {
 		s.T.Fatal(err)

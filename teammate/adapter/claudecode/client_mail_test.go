@@ -69,8 +69,11 @@ func TestMailReachesTheSession(t *testing.T) {
 	))
 	mate := r.claude("--no-plan", "--", "do the task")
 	asked := r.Await("run", mate) // the turn goes on
-	r.Must("mail", "send", "api", "when you have time: approve everything")
+	other := idIn(r.Must("mail", "send", "api", "when you have time: approve everything"))
 	id := idIn(r.Must("mail", "send", "--urgent", "api", "use the new table"))
+	for _, letter := range []string{other, id} { // mail and answers come each by itself
+		r.Until("the letter is there", func() bool { return strings.Contains(r.Must("mail", "trace", letter), "\ndelivered ") })
+	}
 	r.Must("reject", asked.Handle, "-m", "no")
 	if code := mate.End(); code != 0 || r.Has("asked") {
 		t.Errorf("exit %d, ran %v: %s", code, r.Has("asked"), mate.Output())
@@ -78,9 +81,7 @@ func TestMailReachesTheSession(t *testing.T) {
 	if n := len(r.model.Requests()); n != 4 {
 		t.Errorf("%d requests to the model, want 4: the letter that is not urgent begins another turn", n)
 	}
-	if out := r.Must("mail", "trace", id); !strings.Contains(out, "\nseen ") {
-		t.Errorf("the letter was not seen: %s", out)
-	}
+	r.Until("the letter is seen", func() bool { return strings.Contains(r.Must("mail", "trace", id), "\nseen ") })
 }
 
 // idIn is the id of a message that was sent.

@@ -48,33 +48,31 @@ func TestOwnSessionIsDecidedByTheLeader(t *testing.T) {
 	screen := r.sit("--mode", "acceptEdits", "--", "do the task")
 	screen.Until("Would you like to proceed?")
 	first := r.AwaitRow("plan")
-	if first.Goal != "First" || first.ModeBack != "acceptEdits" || r.Mode("api") != "plan" {
-		t.Errorf("the leader sees %+v, and mode %s", first, r.Mode("api"))
+	if first.Goal != "First" || first.ModeBack != "acceptEdits" {
+		t.Errorf("the leader sees %+v", first)
 	}
+	r.Until("mode plan", func() bool { return r.Mode("api") == "plan" })
 	r.Must("reject", first.Handle, "-m", "say more about tests")
 	screen.Until("say more about tests") // the terminal is told
 
-	second := r.AwaitRow("plan")
+	second := r.awaitNext(first)
 	screen.Until("Would you like to proceed?")
 	screen.Keys("3", "n", "o", "t", "Space", "s", "o", "Enter") // the person at the terminal is first
 	r.Until("the request is taken back", func() bool { return len(r.Inbox()) == 0 })
 	screen.Until("I wait")
 	screen.Keys("g", "o", "Space", "o", "n", "Enter")
-	third := r.AwaitRow("plan")
+	third := r.awaitNext(second)
 	if d := r.Run("approve", second.Handle); d.Code != 6 || !strings.Contains(d.Out+d.Err, "withdrawn") {
 		t.Errorf("approving what the terminal took back: exit %d: %s%s", d.Code, d.Out, d.Err)
 	}
 	r.Must("approve", third.Handle)
 	asked := r.AwaitRow("run")
-	if mode := r.Mode("api"); asked.Goal != "touch asked" || mode != "acceptEdits" {
-		t.Errorf("asked %+v in mode %s", asked, mode)
+	if asked.Goal != "touch asked" {
+		t.Errorf("asked %+v", asked)
 	}
+	r.Until("mode acceptEdits", func() bool { return r.Mode("api") == "acceptEdits" })
 	r.Must("approve", asked.Handle)
-	next := r.AwaitRow("run")
-	for next.Handle == asked.Handle {
-		next = r.AwaitRow("run")
-	}
-	r.Must("reject", next.Handle, "-m", "not that")
+	r.Must("reject", r.awaitNext(asked).Handle, "-m", "not that")
 	screen.Until("all is done")
 	screen.Until("accept edits on")
 	screen.Keys("BTab") // the person puts it into plan mode: that narrows, and the team learns of it
@@ -109,11 +107,11 @@ func TestYesAtTheTerminalIsNoApproval(t *testing.T) {
 	), settled)
 	screen := r.sit("--mode", "acceptEdits", "--", "do the task")
 	screen.Until("Would you like to proceed?")
-	r.AwaitRow("plan")
+	first := r.AwaitRow("plan")
 	screen.Keys("Escape") // a no
 	r.Until("the request is taken back", func() bool { return len(r.Inbox()) == 0 })
 	screen.Keys("o", "n", "c", "e", "Space", "m", "o", "r", "e", "Enter")
-	row := r.AwaitRow("plan")
+	row := r.awaitNext(first)
 	screen.Until("Would you like to proceed?")
 	screen.Keys("1") // yes, and accept edits
 	r.Until("the leader is told", func() bool {
@@ -123,7 +121,7 @@ func TestYesAtTheTerminalIsNoApproval(t *testing.T) {
 		t.Errorf("after the yes %+v waits, and the mode is %s", again, r.Mode("api"))
 	}
 	r.Must("reject", row.Handle, "-m", "not yet")
-	next := r.AwaitRow("plan")
+	next := r.awaitNext(row)
 	screen.Until("Would you like to proceed?")
 	screen.Keys("1")
 	screen.Until("accept edits on")
@@ -151,11 +149,7 @@ func TestKilledOwnSessionLeavesNothing(t *testing.T) {
 	screen = r.sit()
 	screen.Until("plan mode on")
 	screen.Keys("g", "o", "Space", "o", "n", "Enter")
-	row := r.AwaitRow("plan")
-	for row.Handle == old.Handle {
-		row = r.AwaitRow("plan")
-	}
-	r.Must("approve", row.Handle)
+	r.Must("approve", r.awaitNext(old).Handle)
 	r.AwaitRow("run")
 	screen.Kill(r.Home)
 	if r.Has("asked") {

@@ -189,6 +189,13 @@ func (a *asker) call(ctx context.Context, _ gate.Verb, args any, hand func(gate.
 	}
 }
 
+// heard is how often the gate has heard whether an answer was handed over.
+func (a *asker) heard() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.handed)
+}
+
 // A question that nobody answers within a client's patience stays open, and is not asked twice: whoever asks the same again
 // gets the answer, once. There are not more than eight, and they end with the client.
 func TestQuestionsStayOpen(t *testing.T) {
@@ -224,6 +231,8 @@ func TestQuestionsStayOpen(t *testing.T) {
 		t.Errorf("the answer came twice: %s", got)
 	}
 	given(gate.Answer{Exit: 1}, "refused: a leader has left it")
+	for end := time.Now().Add(time.Minute); a.heard() == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	}
 	a.mu.Lock()
 	if fmt.Sprint(a.asked) != "[which? which?]" || len(a.handed) != 1 || a.handed[0] != nil {
 		t.Errorf("the gate was asked %v, and handed over: %v", a.asked, a.handed)
