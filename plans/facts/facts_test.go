@@ -260,7 +260,7 @@ func TestComputeOfHostilePlanEnds(t *testing.T) {
 	for _, unit := range []string{"rm ", "git push ", "curl a | b ", "`", "](", "a/", "\\", "[", "- ", "<p ", "DROP DROP ", "`` ` ", "{a,"} {
 		start := time.Now()
 		facts.Compute([]byte(strings.Repeat(unit, plans.MaxBytes/16/len(unit))), nil, tree)
-		if d := time.Since(start); d > 30*time.Second {
+		if d := time.Since(start); d > 5*time.Minute {
 			t.Errorf("Compute of %q repeated took %v", unit, d)
 		}
 	}
