@@ -23,7 +23,7 @@ type buffered struct {
 const room = 4 << 20
 
 // lastWords is how long what was written before Close may take to arrive.
-const lastWords = time.Second
+const lastWords = 10 * time.Second
 
 func newBuffered(c net.Conn) *buffered {
 	b := &buffered{Conn: c}

@@ -41,7 +41,7 @@ func connect(t *testing.T, s *embednats.Server, opts ...nats.Option) (*nats.Conn
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts = append(opts, nats.Nkey(pub, key.Sign), nats.NoReconnect())
+	opts = append(opts, nats.Nkey(pub, key.Sign), nats.NoReconnect(), nats.Timeout(time.Minute))
 	if s.URL() == "" {
 		opts = append(opts, nats.InProcessServer(s))
 	}
@@ -50,7 +50,7 @@ func connect(t *testing.T, s *embednats.Server, opts ...nats.Option) (*nats.Conn
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,8 @@ func TestAKilledBrokersStoreIsNoWarning(t *testing.T) {
 	if err := os.CopyFS(killed.StoreDir, os.DirFS(cfg.StoreDir)); err != nil {
 		t.Fatal(err)
 	}
-	_, js := connect(t, start(t, killed))
+	again := start(t, killed)
+	_, js := connect(t, again)
 	st, err := js.Stream(t.Context(), "S")
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +119,13 @@ func TestAKilledBrokersStoreIsNoWarning(t *testing.T) {
 	if m, err := st.GetLastMsgForSubject(t.Context(), "s.x"); err != nil || string(m.Data) != "without" {
 		t.Errorf("after the kill: %v, want the message", err)
 	}
-	if said.Len() > 0 {
-		t.Errorf("the broker warns:\n%s", said.String())
+	if err := again.Close(); err != nil { // from here on it writes nothing
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(said.String()) {
+		if !strings.Contains(line, "took too long") && !strings.Contains(line, "processing time") { // of a slow machine
+			t.Errorf("the broker warns: %s", line)
+		}
 	}
 }
 
@@ -210,6 +216,9 @@ func TestARememberedPort(t *testing.T) {
 		t.Errorf("URL = %s, moved %v, want another port than %s", third.URL(), third.Moved(), thief.Addr())
 	}
 	connect(t, third)
+	if err := third.Close(); err != nil { // from here on it writes nothing
+		t.Fatal(err)
+	}
 	if !strings.Contains(log.String(), "port taken") {
 		t.Errorf("the log does not say so:\n%s", log.String())
 	}
@@ -269,7 +278,7 @@ func TestWhoHasNoKeyIsTurnedAway(t *testing.T) {
 	t.Parallel()
 	for _, listen := range []string{"", "127.0.0.1:0"} {
 		s := start(t, embednats.Config{StoreDir: t.TempDir(), Listen: listen})
-		opts := []nats.Option{nats.NoReconnect()}
+		opts := []nats.Option{nats.NoReconnect(), nats.Timeout(time.Minute)}
 		if listen == "" {
 			opts = append(opts, nats.InProcessServer(s))
 		}
@@ -342,7 +351,7 @@ func TestLastWordsArrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	speaker.Close()
-	if m, err := sub.NextMsg(30 * time.Second); err != nil || len(m.Data) != 1<<20 {
+	if m, err := sub.NextMsg(time.Minute); err != nil || len(m.Data) != 1<<20 {
 		t.Errorf("NextMsg = %v, want 1 MiB", err)
 	}
 }
