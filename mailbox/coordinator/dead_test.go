@@ -237,6 +237,7 @@ func TestDeadRequestStays(t *testing.T) {
 	anna, api := team.Connect("anna"), team.Connect("api")
 	defer reading(t, anna, func(natsbox.Mail) error { return fmt.Errorf("%w: no", natsbox.ErrTerminate) })()
 	id := ask(t, api, "api")
+	row(t, anna, id, isOpen) // that it waits, and that it is dead, are told by two streams
 	d := dead(t, anna, 1)[0]
 	if !d.Waits || d.EnvelopeID != id {
 		t.Errorf("dead letter %+v, want it to say that it waits", d)

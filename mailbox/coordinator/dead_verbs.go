@@ -108,6 +108,9 @@ func (r *running) drop(ctx context.Context, who charter.Member, d *deadLetter, n
 	if err := opened(*d); err != nil {
 		return err
 	}
+	if err := r.readMail(ctx); err != nil { // a letter can be dead before the index has it
+		return err
+	}
 	waits := []natsbox.DeadLetter{d.DeadLetter}
 	if err := r.markWaiting(ctx, waits); err != nil {
 		return err
@@ -118,6 +121,17 @@ func (r *running) drop(ctx context.Context, who charter.Member, d *deadLetter, n
 	}
 	d.State, d.By, d.At, d.Note = natsbox.DeadDropped, who.Name, time.Now().UTC(), note
 	return r.sawTo(ctx, *d)
+}
+
+// readMail returns when all mail that is stored now is in the index.
+func (r *running) readMail(ctx context.Context) error {
+	to, err := newest(ctx, r.js, mailStream(r.team))
+	if err != nil {
+		return err
+	}
+	var behind error
+	err = r.owner.ask(ctx, func(*index) { behind = r.owner.catchUpTo(ctx, r.owner.mail, to) })
+	return errors.Join(err, behind)
 }
 
 // retry puts a letter to its recipient again: the same bytes, below the recipient's own mailbox, where nobody else reads

@@ -32,8 +32,12 @@ type owner struct {
 	unusable             []unusable    // that were found while rebuilding
 }
 
-// catchUpWait is how long a stream that is being caught up with may be silent.
-const catchUpWait = time.Second
+// catchUpWait is how long a stream that is being caught up with may be silent before it is asked what it has, and
+// catchUpTimes how often: on a machine that is busy the next message may take a while.
+const (
+	catchUpWait  = time.Second
+	catchUpTimes = 4
+)
 
 // rebuild reads the streams as they are now. Decisions and orders come first, so that a receipt finds what it is about.
 func (o *owner) rebuild(ctx context.Context) error {
@@ -175,7 +179,17 @@ func (o *owner) catchUp(ctx context.Context, f *feed) error {
 	if err != nil {
 		return err
 	}
-	return o.readTo(ctx, f, to, catchUpWait)
+	return o.catchUpTo(ctx, f, to)
+}
+
+// catchUpTo reads a feed up to a message.
+func (o *owner) catchUpTo(ctx context.Context, f *feed, to uint64) (err error) {
+	for range catchUpTimes {
+		if err = o.readTo(ctx, f, to, catchUpWait); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // tell publishes a hint. It is lost when nobody listens.
