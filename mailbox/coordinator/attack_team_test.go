@@ -136,7 +136,7 @@ func TestAttackRemovedMemberStillConnected(t *testing.T) {
 	if err := anna.Call(t.Context(), natsbox.VerbAmend, q, nil); err != nil {
 		t.Fatal(err)
 	}
-	for raw.IsConnected() && time.Since(begin) < 5*time.Second {
+	for raw.IsConnected() && time.Since(begin) < time.Minute {
 		time.Sleep(time.Millisecond)
 	}
 	cut := time.Since(begin)

@@ -70,7 +70,7 @@ func dialAs(team *mailboxtest.Team, name string) (*nats.Conn, error) {
 		return nil, err
 	}
 	return nats.Connect("", nats.InProcessServer(team), nats.Nkey(pub, kp.Sign), nats.Token(name+"-test"),
-		nats.CustomInboxPrefix("_INBOX_"+name), nats.NoReconnect(), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		nats.CustomInboxPrefix("_INBOX_"+name), nats.NoReconnect(), nats.Timeout(20*time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 }
 
 // muted waits until a member is muted, or is not.

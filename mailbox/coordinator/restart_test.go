@@ -35,12 +35,12 @@ func adminOf(t testing.TB, srv *embednats.Server) jetstream.JetStream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(srv), nats.Nkey(pub, key.Sign))
+	nc, err := nats.Connect("", nats.InProcessServer(srv), nats.Nkey(pub, key.Sign), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

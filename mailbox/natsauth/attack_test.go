@@ -161,7 +161,7 @@ func (w *world) opens(t *testing.T, me string, d door) {
 	if strings.HasPrefix(d.subject, "$JS.ACK.") {
 		return // of a message that was not delivered: the broker says nothing
 	}
-	if _, err := nc.Request(d.subject, []byte(d.data), 2*time.Second); err != nil {
+	if _, err := nc.Request(d.subject, []byte(d.data), time.Minute); err != nil {
 		t.Errorf("%s: nobody answers %s: %v", d.name, me, err)
 	}
 }
