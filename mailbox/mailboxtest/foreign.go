@@ -21,7 +21,7 @@ func PlainServer(t testing.TB, o server.Options) string {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("nats-server did not start")
 	}
 	return s.ClientURL()
@@ -45,7 +45,7 @@ func OtherServer(t testing.TB, version string) string {
 			}
 			fmt.Fprintf(c, "INFO {\"server_name\":\"x\",\"version\":%q,\"nonce\":\"abc\",\"max_payload\":1048576,\"headers\":true,\"proto\":1}\r\n", version)
 			buf := make([]byte, 4096)
-			_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			for {
 				n, err := c.Read(buf)
 				if err != nil {

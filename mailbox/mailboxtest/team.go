@@ -378,7 +378,7 @@ func (tm *Team) Config(name string) natsbox.Config {
 	tm.t.Helper()
 	return natsbox.Config{
 		InProcess: tm, Team: tm.Name, Me: name, Key: tm.Key(name), Instance: name + "-test",
-		Wait: 30 * time.Second, // tests share a machine
+		Wait: time.Minute, Confirm: 20 * time.Second, // tests share a machine
 	}
 }
 
@@ -412,7 +412,7 @@ func (tm *Team) Raw(name string, opts ...nats.Option) *nats.Conn {
 	kp := tm.Key(name)
 	all := append([]nats.Option{
 		nats.InProcessServer(tm), nats.Nkey(public(tm.t, kp), kp.Sign), nats.Token(name + "-test"),
-		nats.CustomInboxPrefix("_INBOX_" + name), nats.NoReconnect(),
+		nats.CustomInboxPrefix("_INBOX_" + name), nats.NoReconnect(), nats.Timeout(time.Minute),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}, opts...)
 	nc, err := nats.Connect("", all...)

@@ -68,12 +68,12 @@ func TestAttackBrokerThatAsksForASignature(t *testing.T) {
 	} {
 		url, sigs := asksToSign(t, test.nonce)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		_, err := natsbox.Connect(ctx, natsbox.Config{URL: url, Team: "shop", Me: "anna", Key: key, Wait: time.Second})
+		_, err := natsbox.Connect(ctx, natsbox.Config{URL: url, Team: "shop", Me: "anna", Key: key, Confirm: time.Minute})
 		cancel()
 		sig := ""
 		select {
 		case sig = <-sigs:
-		case <-time.After(time.Second):
+		case <-time.After(time.Minute):
 		}
 		if test.name == "a nonce" {
 			if sig == "" {

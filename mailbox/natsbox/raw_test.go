@@ -20,12 +20,12 @@ func admin(t testing.TB, team *mailboxtest.Team) jetstream.JetStream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(team.Server()), nats.Nkey(pub, key.Sign))
+	nc, err := nats.Connect("", nats.InProcessServer(team.Server()), nats.Nkey(pub, key.Sign), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func stored(t testing.TB, team *mailboxtest.Team, stream string) uint64 {
 func fill(t *testing.T, team *mailboxtest.Team, from string, n int) {
 	t.Helper()
 	nc := team.Raw(from)
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(n))
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(n), jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func fill(t *testing.T, team *mailboxtest.Team, from string, n int) {
 
 func squat(t *testing.T, nc *nats.Conn, subject, id string) {
 	t.Helper()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func squat(t *testing.T, nc *nats.Conn, subject, id string) {
 // publish stores a message over a raw connection, or fails the test.
 func publish(t *testing.T, nc *nats.Conn, subject string, data []byte) {
 	t.Helper()
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
