@@ -108,7 +108,11 @@ type lateMail struct {
 }
 
 func (l lateMail) ReceiveMail(ctx context.Context, handle func(context.Context, natsbox.Mail) error) error {
-	<-l.open
+	select {
+	case <-l.open:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	return l.Conn.ReceiveMail(ctx, handle)
 }
 
@@ -117,6 +121,7 @@ func TestRequestThatComesTwiceIsToldOnce(t *testing.T) {
 	c := newCrew(t)
 	api := c.Connect("api")
 	id := c.submit(api, ask{from: "api"})
+	c.find(c.Connect("mia"), id) // the desk asks once what waits already, and has no mail yet
 	box := lateMail{c.Connect("rules"), make(chan struct{})}
 	d := c.startDeskOn(box, box.Close, leader.Config{Seats: []leader.Seat{{Decider: approver{}}}})
 	if e := d.wait(leader.EventDecided); e.RequestID != id {
@@ -217,6 +222,7 @@ func TestSupersededAndWithdrawnRequestsDisappear(t *testing.T) {
 	if w := d.Waiting(); len(w) != 1 || w[0].EnvelopeID != other {
 		t.Errorf("waiting: %v, want the one of db", w)
 	}
+	c.settled(c.Connect("mia"), second) // the desk has read it in its mail, the coordinator reads for itself
 	for id, name := range map[string]string{first: leader.NameSuperseded, second: leader.NameWithdrawn} {
 		if _, err := c.decide("mia", id, leader.Choice{Outcome: planmode.OutcomeApproved}); !leader.IsError(err, name) {
 			t.Errorf("approving it = %v, want %s", err, name)
