@@ -281,7 +281,7 @@ func TestMailText(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(b.String(), noon.Add(time.Minute).Local().Format("15:04"), "HH:01")
-	contains(t, "mail", text, "HH:01  api  1  URGENT\n  hello\n      lead<1B>[2J\n\n2026-02-27 ", "(10 lines more: swarm mail read has all)")
+	contains(t, "mail", text, "HH:01  api  1  URGENT\n  hello\n      lead<1B>[2J\n\n"+noon.Add(-48*time.Hour).Local().Format("2006-01-02 "), "(10 lines more: swarm mail read has all)")
 	contains(t, "TSV", tabs.String(), "2026-03-01T12:01:00Z\tapi\turgent\thello<0A><09>lead<1B>[2J\n")
 	if d := leader.NewMailDoc(mail); len(d.Mail) != 2 || d.Mail[0].Text != mail[0].Text || !d.Mail[0].Urgent {
 		t.Errorf("document %+v", d)

@@ -385,6 +385,7 @@ func TestARunnerIsAllowedACommandForItsPlan(t *testing.T) {
 
 // A question reaches a leader, and its answer the one who asked; of two answers the teammate takes the first.
 func TestARunnerHearsTheFirstAnswer(t *testing.T) {
+	leader.LookLonger(t)
 	c := newCrew(t)
 	m, mia, tom := c.startMate("api"), c.Connect("mia"), c.Connect("tom")
 	for range 5 {

@@ -58,7 +58,7 @@ func (g guest) use(key nkeys.KeyPair) (natsbox.Enrolled, error) {
 }
 
 func (g guest) ask(q natsbox.EnrolRequest) (natsbox.Enrolled, error) {
-	return natsbox.Enrol(g.t.Context(), natsbox.Config{InProcess: g.team, Team: g.team.Name, Key: g.ticket}, q)
+	return natsbox.Enrol(g.t.Context(), natsbox.Config{InProcess: g.team, Team: g.team.Name, Key: g.ticket, Wait: time.Minute}, q)
 }
 
 func (g guest) raw() (*nats.Conn, error) {
