@@ -12,6 +12,7 @@ import (
 
 	"github.com/planswarm/swarm/leader"
 	"github.com/planswarm/swarm/mailbox/charter"
+	"github.com/planswarm/swarm/mailbox/mailboxtest"
 	"github.com/planswarm/swarm/mailbox/natsbox"
 	"github.com/planswarm/swarm/permissions"
 	"github.com/planswarm/swarm/planmode"
@@ -19,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
+	goleak.VerifyTestMain(mailboxtest.Settled(m), goleak.Cleanup(os.Exit))
 }
 
 // noon is when everything happens in tests without a broker.

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		os.Exit(victim(dir))
 	}
 	_ = flag.Set("test.parallel", "8") // tests wait for the disk and for each other, not for the processor
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(mailboxtest.Settled(m))
 }
 
 // patience is how long a test waits for what must come.

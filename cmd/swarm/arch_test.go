@@ -59,7 +59,7 @@ var layers = map[string]rule{
 	"teammate":            {line: 3, from: append(natsModules, system...)},
 	"leader":              {line: 3, from: natsModules},
 	"mailbox/coordinator": {line: 3, from: natsModules},
-	"mailbox/mailboxtest": {line: 3, beside: []string{"mailbox/coordinator"}, from: append(natsModules, "github.com/nats-io/nats-server/v2")},
+	"mailbox/mailboxtest": {line: 3, beside: []string{"mailbox/coordinator"}, from: append(natsModules, "github.com/nats-io/nats-server/v2", "go.uber.org/goleak")},
 
 	"teammate/gate":    {line: 4, from: system},
 	"teammate/journal": {line: 4, from: system},

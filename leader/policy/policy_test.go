@@ -26,7 +26,7 @@ import (
 	"github.com/planswarm/swarm/plans/facts"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(mailboxtest.Settled(m), goleak.Cleanup(os.Exit)) }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 

@@ -30,6 +30,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/planswarm/swarm/mailbox/mailboxtest"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 	debug.SetGCPercent(800) // half of the time went into collecting what a dead broker leaves
 	_ = flag.Set("rapid.checks", checks)
 	flag.Parse()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(mailboxtest.Settled(m))
 }
 
 // bubble runs f with a clock of its own. Package nats keeps timers for the whole process, which FlushTimeout of a connection

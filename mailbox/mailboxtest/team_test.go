@@ -15,7 +15,7 @@ import (
 	"github.com/planswarm/swarm/mailbox/natsbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(mailboxtest.Settled(m)) }
 
 // exchange sends one message from a teammate to a leader, and waits for it.
 func exchange(t *testing.T, team *mailboxtest.Team) {

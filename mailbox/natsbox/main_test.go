@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/planswarm/swarm/mailbox/certs"
+	"github.com/planswarm/swarm/mailbox/mailboxtest"
 )
 
 // publicAuthority is a folder with an authority that this process believes, as those of the system: roots are read once.
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(mailboxtest.Settled(m), goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(publicAuthority)
 		os.Exit(code)
 	}))

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 		os.Exit(impostor(socket))
 	}
 	_ = flag.Set("test.parallel", "8") // tests wait for the disk and for processes
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(mailboxtest.Settled(m))
 }
 
 // call is what the client process is told to ask, one line each; said is what it prints about the answer.

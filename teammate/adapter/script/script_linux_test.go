@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "swarm" { // through the link that the adapter puts first in PATH
 		os.Exit(client(os.Args[1:]))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(mailboxtest.Settled(m))
 }
 
 // client is `swarm VERB [JSON]`.

@@ -5,10 +5,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/planswarm/swarm/mailbox/mailboxtest"
 	"github.com/planswarm/swarm/permissions/execute"
 )
 
 func TestMain(m *testing.M) {
 	execute.ChildMain()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(mailboxtest.Settled(m))
 }
