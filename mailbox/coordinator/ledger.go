@@ -154,6 +154,33 @@ func (l *ledger) add(e audit.Entry, stored chan struct{}) {
 	}
 }
 
+// settleWait bounds how long a reader waits for what is queued.
+const settleWait = 5 * time.Second
+
+// settle waits, for a while, until what is queued now is on disk: whoever has just done something finds it in the ledger.
+func (l *ledger) settle(ctx context.Context) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	if len(l.queue) == 0 {
+		l.mu.Unlock()
+		return
+	}
+	last := &l.queue[len(l.queue)-1]
+	if last.stored == nil {
+		last.stored = make(chan struct{})
+	}
+	stored := last.stored
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, settleWait)
+	defer cancel()
+	select {
+	case <-stored:
+	case <-ctx.Done(): // a store that takes nothing: what is on disk is told
+	}
+}
+
 // run stores what is queued, until ctx ends.
 func (l *ledger) run(ctx context.Context) {
 	for {
@@ -187,10 +214,11 @@ func (l *ledger) drain(ctx context.Context) error {
 			return fmt.Errorf("coordinator: write the audit ledger: %w", err)
 		}
 		l.mu.Lock()
+		stored := l.queue[0].stored // somebody may wait for it by now
 		l.queue = l.queue[1:]
 		l.mu.Unlock()
-		if e.stored != nil {
-			close(e.stored)
+		if stored != nil {
+			close(stored)
 		}
 	}
 }
@@ -276,6 +304,7 @@ func (r *running) ledgerLines(ctx context.Context, who charter.Member, data []by
 	if who.Role != charter.RoleLeader {
 		return nil, refusal(natsbox.CodeForbidden, "", "the ledger is for leaders")
 	}
+	r.ledger.settle(ctx)
 	st, err := r.js.Stream(ctx, auditStream(r.team))
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: read the audit ledger: %w", err)
