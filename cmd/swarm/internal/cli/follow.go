@@ -126,7 +126,7 @@ func waitAll(ctx context.Context, sh *shell, l *app.Leader) error {
 	for i := range q.Rows {
 		ids = append(ids, q.Rows[i].ID())
 	}
-	if len(ids) > 0 && !sh.json {
+	if len(ids) > 0 {
 		fmt.Fprintf(sh.err, "waiting for %s\n", countOf(len(ids), "request"))
 	}
 	err = l.Follow(ctx, func() []string { return ids }, lost(sh), func(q *leader.Queue) (bool, error) {
