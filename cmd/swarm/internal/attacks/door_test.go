@@ -3,7 +3,6 @@ package attacks_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -66,7 +65,7 @@ func key(t *testing.T, kp nkeys.KeyPair) []nats.Option {
 
 // knock connects, and reports whether the broker lets it in.
 func (w *world) knock(with ...nats.Option) error {
-	nc, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(w), nats.NoReconnect(), nats.Timeout(5 * time.Second)}, with...)...)
+	nc, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(w), nats.NoReconnect(), nats.Timeout(patience)}, with...)...)
 	if err == nil {
 		nc.Close()
 	}

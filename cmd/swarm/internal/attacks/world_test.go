@@ -1,6 +1,7 @@
 package attacks_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -166,9 +167,22 @@ func settle(t *testing.T, nc *nats.Conn) {
 	}
 }
 
-// answered asks on somebody's behalf and reports what came back: an error when nothing did, or when it is a refusal.
+// answered asks on somebody's behalf and reports what came back: an error when nothing did, since the broker refuses it or
+// nobody is there, or when it is a refusal.
 func answered(nc *nats.Conn, m *nats.Msg) (string, error) {
-	r, err := nc.RequestMsg(m, 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	before := nc.LastError()
+	go func() { // what is refused has no answer
+		for ctx.Err() == nil {
+			if now := nc.LastError(); now != nil && now != before {
+				time.AfterFunc(2*time.Second, cancel)
+				return
+			}
+			time.Sleep(15 * time.Millisecond)
+		}
+	}()
+	r, err := nc.RequestMsgWithContext(ctx, m)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", m.Subject, err)
 	}
