@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -179,10 +178,12 @@ func TestCommandReadsTheEvent(t *testing.T) {
 	r.Send(submitted("reason", nasty))
 	r.Send(events.New("shop", "api", at, planmode.Emit{Event: "grant.used"}))
 	r.Send(events.New("shop", "api", at, planmode.Emit{Event: "plan.approved", Fields: map[string]string{"seq": "8", "by": "mia"}}))
-	r.stop() // delivers what waits
-	raw, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, r.log)
+	var raw []byte
+	until(t, "both events", func() bool { raw, _ = os.ReadFile(out); return bytes.Count(raw, []byte("\n")) >= 2 })
+	r.Send(submitted())
+	r.stop() // delivers what waits, as long as there is time
+	if all, err := os.ReadFile(out); err != nil || bytes.Count(all, []byte("\n")) != 3 && !strings.Contains(r.log.String(), "did not get all") {
+		t.Errorf("what waited at the end was lost, and nothing is said: %s, %v\n%s", all, err, r.log)
 	}
 	got := decoded(t, raw)
 	if len(got) != 2 || got[0].Event != "plan.submitted" || got[0].Fields["reason"] != nasty || got[1].Event != "plan.approved" || got[1].Fields["by"] != "mia" || bytes.Count(raw, []byte("\n")) != 2 {
@@ -293,7 +294,7 @@ func TestHookThatHangs(t *testing.T) {
 	for range 1000 { // its queue holds fewer
 		r.Send(submitted())
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("telling of 1000 events took %v: somebody waited", took)
 	}
 	until(t, "an event at the other hook", func() bool { data, _ := os.ReadFile(out); return len(data) > 0 })
@@ -337,7 +338,12 @@ func TestWebhookThatHangs(t *testing.T) {
 	r := start(t, events.Hook{On: []string{"*"}, Webhook: server.URL + "/secret?key=hidden", Timeout: 200 * time.Millisecond})
 	r.Send(submitted())
 	r.Send(submitted())
-	until(t, "both", func() bool { mu.Lock(); defer mu.Unlock(); return tried == 2 })
+	until(t, "both", func() bool {
+		r.Send(submitted()) // one of them may be given up before the server sees it
+		mu.Lock()
+		defer mu.Unlock()
+		return tried >= 2
+	})
 	until(t, "why", func() bool { return strings.Contains(r.log.String(), "took longer than 200ms") })
 	if text := r.log.String(); strings.Contains(text, "secret") || strings.Contains(text, "hidden") {
 		t.Errorf("the log tells the whole address, which may be a secret: %s", text)
@@ -357,7 +363,7 @@ func TestHooksThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := start(t, events.Hook{On: []string{"*"}, Command: c.command})
+			r := start(t, events.Hook{On: []string{"*"}, Command: c.command, Timeout: time.Minute})
 			r.Send(submitted())
 			until(t, c.want, func() bool { return strings.Contains(strings.ReplaceAll(r.log.String(), `\\x1b`, `\x1b`), c.want) })
 			if text := r.log.String(); len(text) > 3000 || strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 1 {
@@ -365,12 +371,7 @@ func TestHooksThatFail(t *testing.T) {
 			}
 		})
 	}
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := nobody.Addr().String()
-	nobody.Close()
+	const address = "127.0.0.1:1" // nobody listens there
 	w := start(t, events.Hook{On: []string{"*"}, Webhook: "http://" + address + "/services/tok3n?key=s3cret"})
 	w.Send(submitted())
 	until(t, "why", func() bool { return strings.Contains(w.log.String(), "refused") })
