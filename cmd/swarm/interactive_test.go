@@ -134,8 +134,8 @@ swarm plan done
 // A person decides in place of the policy. What was typed before a request was shown decides nothing.
 func TestRunInteractive(t *testing.T) {
 	c := converse(t, oneTeammate(t))
-	shown := c.until(`# First`)
 	c.early("a")
+	shown := c.until(`# First`)
 	shown += c.until(`fixer-[0-9a-z]+> `)
 	if !strings.Contains(shown, "# First") || !strings.Contains(shown, "r TEXT changes") {
 		t.Errorf("before the prompt:\n%s\nwant the plan and what can be typed", shown)
