@@ -390,6 +390,7 @@ func TestBashSeesNoMoreThanTheGate(t *testing.T) {
 	b := newBash(t)
 	lines := known(t)
 	accepted := differ(t, b, lines)
+	differ(t, b, []string{"env a $(( 1+1)) b", "env $(( (1)+1 )) $( (ls) ) $(( 1 ))"})
 	b.locale = "C.UTF-8"
 	differ(t, b, lines)
 	if t.Failed() {

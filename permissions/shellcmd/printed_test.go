@@ -276,6 +276,22 @@ func (p *printed) arithmetic() {
 	p.fail("arithmetic without an end")
 }
 
+// sum reports whether $(( here ends with )), as arithmetic does, and no ( ) of a substitution's does.
+func (p *printed) sum() bool {
+	depth := 0
+	for i := p.i + 1; i < len(p.s); i++ {
+		switch p.s[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 1 {
+				return strings.HasPrefix(p.s[i+1:], ")")
+			}
+		}
+	}
+	return false
+}
+
 // simple reads a simple command, or the head of a function.
 func (p *printed) simple() {
 	n := len(p.out)
@@ -444,7 +460,7 @@ func (p *printed) piece(c byte, quoted bool) {
 			p.i++
 		}
 		p.i++
-	case p.at("$((") && !p.at("$(( "), p.at("$[["):
+	case p.at("$((") && (!p.at("$(( ") || p.sum()), p.at("$[["):
 		p.i++
 		p.arithmetic()
 	case p.at("$("):
