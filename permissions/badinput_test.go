@@ -40,7 +40,7 @@ func refuse(t *testing.T, what string, c permissions.Call, s permissions.State) 
 	}
 }
 
-const slow = 5 // seconds: for a line of a mebibyte, under the race detector on a busy machine
+const slow = 60 // seconds: for a line of a mebibyte, under the race detector on a busy machine
 
 func TestUnreadableLinesAreNeverAllowed(t *testing.T) {
 	mib := func(s string) string { return strings.Repeat(s, 1<<20/len(s)) }

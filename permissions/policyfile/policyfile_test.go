@@ -273,7 +273,7 @@ func TestLargeFiles(t *testing.T) {
 				t.Errorf("%s: %d problems, and reading = %s, want one and deny", name, len(f.Problems), d.Verdict)
 			}
 		}
-		if d := time.Since(begin); d > 20*time.Second {
+		if d := time.Since(begin); d > time.Minute {
 			t.Errorf("%s took %v", name, d)
 		}
 	}
