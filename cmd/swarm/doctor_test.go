@@ -190,7 +190,7 @@ func TestDoctorSaysWhatItWaitsFor(t *testing.T) {
 	defer l.Close()
 	begin := time.Now()
 	o := m.as(nil, "doctor", "--server", "nats://"+l.Addr().String())
-	if o.code != 1 || !strings.Contains(o.err, "waiting for the broker of team t\n") || !strings.Contains(o.out, "BAD  broker") || time.Since(begin) > 20*time.Second {
+	if o.code != 1 || !strings.Contains(o.err, "waiting for the broker of team t\n") || !strings.Contains(o.out, "BAD  broker") || time.Since(begin) > time.Minute {
 		t.Errorf("doctor of a silent port: exit %d after %v\n%s%s", o.code, time.Since(begin), o.out, o.err)
 	}
 }

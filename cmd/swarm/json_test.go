@@ -86,8 +86,12 @@ func TestJSONIsValid(t *testing.T) {
 	m.printed("cmd/show", m.lead("show", second, "--json"))
 	m.printed("cmd/inbox-all", m.lead("inbox", "--all", "--json"))
 	m.printed("cmd/inbox-mail", m.lead("inbox", "--mail", "--json"))
-	m.printed("cmd/inbox-watch", m.lead("inbox", "--watch", "--json", "--timeout", "500ms"))
-	m.printed("cmd/watch", m.lead("watch", "--json", "--timeout", "500ms"))
+	for schema, verb := range map[string][]string{"cmd/inbox-watch": {"inbox", "--watch"}, "cmd/watch": {"watch"}} {
+		watch := m.background(append([]string{"--as", "mia", "--json"}, verb...)...)
+		seen := ""
+		m.until("what is watched", func() bool { seen = watch.String(); return strings.HasSuffix(seen, "\n") })
+		m.valid(schema, seen)
+	}
 	m.printed("cmd/reject", m.lead("reject", second, "-m", "say how you test it", "--json"))
 	m.valid("cmd/plan-wait", m.mate("fixer", "swarm plan wait --json").out)
 	m.ok(m.mate("fixer", `echo '- [ ] run the tests' >>"$SWARM_PLAN_FILE"; swarm plan submit --prompt "run tests"`))
@@ -136,9 +140,9 @@ func TestJSONIsValid(t *testing.T) {
 	m.printed("cmd/mail-unmute", m.lead("mail", "unmute", "fixer", "--json"))
 	m.printed("cmd/mail-dead-list", m.lead("mail", "dead", "list", "--all", "--json"))
 	m.printed("cmd/message", m.lead("message", "fixer", "the schema is in docs", "--json"))
-	m.printed("cmd/mail-recv", m.mate("fixer", "swarm mail recv --timeout 10s --json"))
+	m.printed("cmd/mail-recv", m.mate("fixer", "swarm mail recv --timeout 1m --json"))
 	m.printed("cmd/mail-recv", m.mate("fixer", "swarm mail recv --json"))
-	m.printed("cmd/mail-read", m.mate("fixer", `swarm mail read --json "$(swarm mail send fixer hello >/dev/null; swarm mail recv --timeout 10s | head -1 | cut -d' ' -f1)"`))
+	m.printed("cmd/mail-read", m.mate("fixer", `swarm mail read --json "$(swarm mail send fixer hello >/dev/null; swarm mail recv --timeout 1m | head -1 | cut -d' ' -f1)"`))
 	m.printed("cmd/mail-send", m.mate("fixer", "swarm mail send lead hello --json"))
 	m.printed("cmd/mail-send", m.lead("mail", "send", "fixer", "hello", "--json"))
 	m.printed("cmd/mail-recv", m.lead("mail", "recv", "--json"))

@@ -377,7 +377,11 @@ func TestBadInputMatrix(t *testing.T) {
 	m.start("other", "--no-plan")
 	m.ok(m.mate("other", "(swarm exec -- mkdir build >/dev/null 2>&1 &)\n(swarm ask 'which one?' --option a --option b >/dev/null 2>&1 &)"))
 	m.ok(m.mate("fixer", fmt.Sprintf(`swarm plan enter; printf '%s' >"$SWARM_PLAN_FILE"; swarm plan submit --prompt "run tests"`, strings.ReplaceAll(plan, "\n", `\n`))))
-	names := strings.NewReplacer("%H", m.handle("fixer", "plan"), "%Q", m.handle("other", "question"), "%R", m.handle("other", "run"))
+	plans, questions, runs := m.handle("fixer", "plan"), m.handle("other", "question"), m.handle("other", "run")
+	names := strings.NewReplacer("%H", plans, "%Q", questions, "%R", runs)
+	for _, asked := range []string{plans, questions, runs} { // the desk's receipt is the last that is stored of them
+		m.until("the receipt of "+asked, func() bool { return strings.Contains(m.lead("mail", "trace", asked).out, "\ndelivered ") })
+	}
 
 	var cells []cell
 	for _, v := range leaderVerbs() {

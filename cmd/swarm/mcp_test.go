@@ -15,7 +15,7 @@ const mcpClient = `coproc swarm mcp --within "$2" 2>"$(dirname "$SWARM_PLAN_FILE
 in=${COPROC[1]} out=${COPROC[0]} pid=$COPROC_PID
 while IFS= read -r request; do
 	printf '%s\n' "$request" >&"$in" || break
-	case $request in *'"id"'*) IFS= read -r -t 30 answer <&"$out" || break; printf '%s\n' "$answer" ;; esac
+	case $request in *'"id"'*) IFS= read -r -t 60 answer <&"$out" || break; printf '%s\n' "$answer" ;; esac
 done <"$1"
 exec {in}>&-
 wait "$pid"; echo "ended $?"`
@@ -126,9 +126,7 @@ func TestMCP(t *testing.T) {
 			t.Errorf("%.120s: %.300s, want %s", steps[i].request, words, steps[i].want)
 		}
 	}
-	if o := m.lead("inbox", "--mail"); !strings.Contains(o.out, "half of it is done") {
-		t.Errorf("the leader's mail: %s%s", o.out, o.err)
-	}
+	m.until("the leader's mail", func() bool { return strings.Contains(m.lead("inbox", "--mail").out, "half of it is done") })
 	m.until("the question is taken back with its server", func() bool { return !strings.Contains(m.lead("inbox").out, "currency") })
 }
 
@@ -149,7 +147,7 @@ func TestMCPOfNoClient(t *testing.T) {
 func TestMCPWaitsForAnAnswer(t *testing.T) {
 	m := newTeam(t)
 	m.start("fixer")
-	answers := m.mcp("fixer", "30s", func() {
+	answers := m.mcp("fixer", "1m", func() {
 		question := m.handle("fixer", "question")
 		m.ok(m.lead("message", "fixer", "approved: use the new table"))
 		m.ok(m.lead("answer", question, "the euro"))

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 //	mail-id VAR          the id of the message that was sent just before
 //	background-lead N ARG... swarm, as mia, beside the script; until-output N RE waits for its output, ended N CODE RE for
 //	                     its end, and term-lead N ends it
-//	mate-file NAME F RE  wait until a file in NAME's plan folder matches
+//	mate-file NAME F RE  wait until a file in NAME's plan folder matches; until-file F RE any other one
+//	until TEXT ARG...    run swarm as mia until it prints a text; ! until: until it prints it no more
 //	mallory WHAT ARG...  a member with a valid teammate key (attack_test.go)
 //	stranger WHAT ARG... somebody without a key
 //	rogue-leader WHAT    a second leader who stores what no honest desk would
@@ -47,7 +48,7 @@ func TestScripts(t *testing.T) {
 			"up": cmdUp, "lead": cmdLead, "start": cmdStart, "mate": cmdMate, "kill9": cmdKill, "term": cmdTerm,
 			"mallory": cmdMallory, "stranger": cmdStranger, "rogue-leader": cmdRogueLeader, "handle": cmdHandle, "handle-other": cmdHandle, "until": cmdUntil,
 			"sleep3": func(*testscript.TestScript, bool, []string) { time.Sleep(3 * time.Second) }, "is-status": cmdIsStatus,
-			"row-of": cmdRowOf, "mail-id": cmdMailID, "background-lead": cmdBackground, "until-output": cmdUntilOutput, "ended": cmdEnded, "term-lead": cmdTerm, "mate-file": cmdMateFile,
+			"row-of": cmdRowOf, "mail-id": cmdMailID, "background-lead": cmdBackground, "until-output": cmdUntilOutput, "ended": cmdEnded, "term-lead": cmdTerm, "mate-file": cmdMateFile, "until-file": cmdUntilFile, "free-port": cmdFreePort,
 			"nobody": cmdNobody, "admin-socket": cmdAdminSocket, "server-url": cmdServerURL, "until-exists": cmdUntilExists, "chmod-all": cmdChmodAll,
 			"recovery-input": cmdRecoveryInput, "replace": cmdReplace, "first-charter": cmdFirstCharter,
 		},

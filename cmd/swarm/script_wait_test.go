@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,17 +100,44 @@ func cmdMateFile(ts *testscript.TestScript, _ bool, args []string) {
 	fmt.Fprint(ts.Stdout(), last)
 }
 
-// cmdUntil runs a swarm command as mia until its output matches: until REGEXP ARG...
-func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
+// cmdUntil runs a swarm command as mia until its output has a text: until TEXT ARG...; with ! until it succeeds without.
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	var last string
-	poll(ts, args[0]+" in the output of swarm "+strings.Join(args[1:], " "), func() bool {
+	what := map[bool]string{true: "no ", false: ""}[neg] + args[0]
+	poll(ts, what+" in the output of swarm "+strings.Join(args[1:], " "), func() bool {
 		cmd := exec.Command(swarmPath(ts), append([]string{"--as", "mia"}, args[1:]...)...)
 		cmd.Dir, cmd.Env = ts.MkAbs("."), environment(ts)
-		out, _ := cmd.CombinedOutput()
+		out, err := cmd.CombinedOutput()
 		last = string(out)
+		if neg {
+			return err == nil && !strings.Contains(last, args[0])
+		}
 		return strings.Contains(last, args[0])
 	})
 	fmt.Fprint(ts.Stdout(), last)
+}
+
+// cmdUntilFile waits until a file matches: until-file FILE REGEXP.
+func cmdUntilFile(ts *testscript.TestScript, _ bool, args []string) {
+	want := regexp.MustCompile(args[1])
+	poll(ts, args[1]+" in "+args[0], func() bool {
+		data, _ := os.ReadFile(ts.MkAbs(args[0]))
+		return want.Match(data)
+	})
+}
+
+// cmdFreePort puts a port that nobody listens on into a variable: free-port VAR HOST. It is below those that the kernel
+// hands out by itself, so that it is still free when it is used, and used again.
+func cmdFreePort(ts *testscript.TestScript, _ bool, args []string) {
+	for range 100 {
+		port := strconv.Itoa(20000 + rand.IntN(10000))
+		if l, err := net.Listen("tcp", net.JoinHostPort(args[1], port)); err == nil {
+			ts.Check(l.Close())
+			ts.Setenv(args[0], port)
+			return
+		}
+	}
+	ts.Fatalf("no port of %s is free", args[1])
 }
 
 // cmdMailID keeps the id that sending mail has printed: mail-id VAR.

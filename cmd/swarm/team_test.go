@@ -93,7 +93,7 @@ func (m *team) background(args ...string) *syncBuffer {
 	m.must(cmd.Start())
 	m.t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		timer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
 		timer.Stop()
 	})

@@ -51,7 +51,7 @@ func (m *team) onTerminal(lines []string, args ...string) (outcome, string) {
 		_, err := screen.WriteString(line + "\n")
 		m.must(err)
 	}
-	timer := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait()
 	timer.Stop()
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), errs.String()}, shown.String()
