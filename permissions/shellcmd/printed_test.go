@@ -460,6 +460,8 @@ func (p *printed) piece(c byte, quoted bool) {
 			p.i++
 		}
 		p.i++
+	case p.at("$$"): // the process, whatever follows
+		p.i += 2
 	case p.at("$((") && (!p.at("$(( ") || p.sum()), p.at("$[["):
 		p.i++
 		p.arithmetic()
