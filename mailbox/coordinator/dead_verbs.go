@@ -31,6 +31,11 @@ func (r *running) deadVerb(ctx context.Context, who charter.Member, data []byte)
 	if q.Action == natsbox.DeadList {
 		return r.listDead(ctx, q.All)
 	}
+	if q.Action == natsbox.DeadDrop { // a letter can be dead before the index has it, and a request that waits stays
+		if err := r.readMail(ctx); err != nil {
+			return nil, err
+		}
+	}
 	r.dead.mu.Lock() // one thing is done with dead letters at a time
 	defer r.dead.mu.Unlock()
 	d, ok := r.dead.all[q.ID]
@@ -108,9 +113,6 @@ func (r *running) drop(ctx context.Context, who charter.Member, d *deadLetter, n
 	if err := opened(*d); err != nil {
 		return err
 	}
-	if err := r.readMail(ctx); err != nil { // a letter can be dead before the index has it
-		return err
-	}
 	waits := []natsbox.DeadLetter{d.DeadLetter}
 	if err := r.markWaiting(ctx, waits); err != nil {
 		return err
@@ -130,7 +132,9 @@ func (r *running) readMail(ctx context.Context) error {
 		return err
 	}
 	var behind error
-	err = r.owner.ask(ctx, func(*index) { behind = r.owner.catchUpTo(ctx, r.owner.mail, to) })
+	err = r.owner.ask(ctx, func(*index) { // what is taken in is taken in whole, also when whoever asked has gone
+		behind = r.owner.catchUpTo(context.WithoutCancel(ctx), r.owner.mail, to)
+	})
 	return errors.Join(err, behind)
 }
 

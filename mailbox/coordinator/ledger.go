@@ -37,6 +37,7 @@ type ledger struct {
 	last   uint64            // number of the last message of the stream
 	lost   uint64            // the last entry that says that something was lost
 	more   chan struct{}     // holds one when something was queued
+	stuck  bool              // the store took nothing the last time
 }
 
 // unrecorded is an entry that waits for the disk.
@@ -155,15 +156,16 @@ func (l *ledger) add(e audit.Entry, stored chan struct{}) {
 }
 
 // settleWait bounds how long a reader waits for what is queued.
-const settleWait = 5 * time.Second
+const settleWait = 3 * time.Second
 
-// settle waits, for a while, until what is queued now is on disk: whoever has just done something finds it in the ledger.
+// settle waits, for a while, until what is queued now is on disk: what a leader has been answered, or has seen told, is then in
+// the ledger. A store that takes nothing is not waited for.
 func (l *ledger) settle(ctx context.Context) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
-	if len(l.queue) == 0 {
+	if len(l.queue) == 0 || l.stuck {
 		l.mu.Unlock()
 		return
 	}
@@ -191,6 +193,9 @@ func (l *ledger) run(ctx context.Context) {
 		}
 		for ctx.Err() == nil {
 			err := l.drain(ctx)
+			l.mu.Lock()
+			l.stuck = err != nil
+			l.mu.Unlock()
 			if err == nil {
 				break
 			}
@@ -304,7 +309,9 @@ func (r *running) ledgerLines(ctx context.Context, who charter.Member, data []by
 	if who.Role != charter.RoleLeader {
 		return nil, refusal(natsbox.CodeForbidden, "", "the ledger is for leaders")
 	}
-	r.ledger.settle(ctx)
+	if q.From <= 1 { // once for each reading, not for each piece of it
+		r.ledger.settle(ctx)
+	}
 	st, err := r.js.Stream(ctx, auditStream(r.team))
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: read the audit ledger: %w", err)

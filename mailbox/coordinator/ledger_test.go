@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/planswarm/swarm/mailbox"
 	"github.com/planswarm/swarm/mailbox/audit"
 	"github.com/planswarm/swarm/mailbox/charter"
@@ -23,6 +24,35 @@ func audited(t *testing.T, opts ...mailboxtest.Option) *mailboxtest.Team {
 	team.AddLeader("anna", charter.KindPerson)
 	team.AddTeammate("api")
 	return team
+}
+
+// A store that takes nothing is read all the same: then somebody wants to know what is in it.
+func TestLedgerOfAFullStoreIsRead(t *testing.T) {
+	t.Parallel()
+	team := audited(t)
+	anna := team.Dial("anna")
+	say(t, anna, "anna", "before")
+	before, _ := saying(t, team, "joined", 0)
+	js := admin(t, team)
+	st, err := js.Stream(t.Context(), "AUDIT_shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := st.CachedInfo().Config
+	cfg.MaxMsgs, cfg.Discard = int64(st.CachedInfo().State.Msgs), jetstream.DiscardNew
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	say(t, anna, "anna", "too much")
+	begin := time.Now()
+	for range 6 { // the first may come before the store has refused
+		if out, _ := chain(t, team); len(out) < len(before) {
+			t.Errorf("the ledger has %q, want %q at least", out, before)
+		}
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("six readings took %v: each waits for what is not stored", took)
+	}
 }
 
 // chain reads and verifies the ledger, and returns what it is about.

@@ -1,6 +1,7 @@
 package embednats
 
 import (
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -85,5 +86,7 @@ func (b *buffered) Close() error {
 	if !b.pumping {
 		return b.Conn.Close()
 	}
-	return b.SetDeadline(time.Now().Add(lastWords)) // the pump closes it
+	// The pump closes it. Nobody reads here any more, and a broker that waits to say something would not read our last words.
+	go func() { _, _ = io.Copy(io.Discard, b.Conn) }()
+	return b.SetDeadline(time.Now().Add(lastWords))
 }

@@ -1,9 +1,11 @@
 package embednats_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -332,6 +334,30 @@ func TestStartIsCancelled(t *testing.T) {
 		}
 	}
 	start(t, embednats.Config{StoreDir: dir}) // nothing is left locked
+}
+
+// A connection that closes while the broker waits to answer it does not hold the broker's end up.
+func TestAClosedEndHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	s := start(t, embednats.Config{StoreDir: t.TempDir()})
+	c, err := s.InProcessConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(c).ReadString('\n'); err != nil { // INFO; nothing is read after it
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(c, strings.Repeat("CONNECT {}\r\nPING\r\nPING\r\n", 2000)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // the broker answers, and waits
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	begin := time.Now()
+	if err := s.Close(); err != nil || time.Since(begin) > 8*time.Second {
+		t.Errorf("Close = %v after %v, want at once: the last words' ten seconds were waited for", err, time.Since(begin))
+	}
 }
 
 // What was written before Close arrives, however slow the other side reads.
