@@ -35,6 +35,7 @@ func run(limit, except string) error {
 		case len(f) > 1 && f[0] == "ok":
 			for _, target := range targets {
 				if target == except {
+					except = ""
 					continue
 				}
 				begin := time.Now()
@@ -48,6 +49,9 @@ func run(limit, except string) error {
 		default:
 			targets = nil
 		}
+	}
+	if except != "" {
+		return fmt.Errorf("no target is named %s", except)
 	}
 	if n == 0 {
 		return fmt.Errorf("found no fuzz target in:\n%s", out)

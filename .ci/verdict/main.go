@@ -35,6 +35,7 @@ type event struct {
 type verdict struct {
 	allowed                 map[string]bool
 	output                  map[string]*strings.Builder
+	open                    map[string]bool // tests and packages that have begun and not ended
 	passed, failed, skipped int
 	bad                     []string
 	tests                   []event // that failed, without those whose subtests did
@@ -46,7 +47,7 @@ func main() {
 	alone := flag.String("alone", "", "test command that a failed test is run again with")
 	status := flag.Int("status", 0, "exit status of the go command")
 	flag.Parse()
-	v := &verdict{allowed: map[string]bool{}, output: map[string]*strings.Builder{}}
+	v := &verdict{allowed: map[string]bool{}, output: map[string]*strings.Builder{}, open: map[string]bool{}}
 	if err := v.run(*list, *status); err != nil {
 		fmt.Fprintln(os.Stderr, "verdict:", err)
 		os.Exit(1)
@@ -66,11 +67,11 @@ func (v *verdict) passAlone(command []string) bool {
 		for i, n := range name {
 			name[i] = "^" + regexp.QuoteMeta(n) + "$"
 		}
-		args := append(slices.Clone(command[1:]), "-count=1", "-run", strings.Join(name, "/"), e.Package)
+		args := append(slices.Clone(command[1:]), "-count=1", "-v", "-run", strings.Join(name, "/"), e.Package)
 		fmt.Printf("AGAIN, alone: %s %s\n", command[0], strings.Join(args, " "))
 		out, err := exec.Command(command[0], args...).CombinedOutput()
-		if err != nil {
-			fmt.Printf("%s\nBAD: failed twice: %s %s\n", out, e.Package, e.Test)
+		if err != nil || !strings.Contains(string(out), "--- PASS: "+e.Test+" (") { // not found, or skipped
+			fmt.Printf("%s\nBAD: did not pass alone: %s %s\n", out, e.Package, e.Test)
 			return false
 		}
 		fmt.Printf("PASSED ALONE, after it had failed: %s %s\n", e.Package, e.Test)
@@ -98,6 +99,12 @@ func (v *verdict) run(list string, status int) error {
 	if v.passed == 0 {
 		v.bad, v.worse = append(v.bad, "no test passed"), true
 	}
+	for _, open := range slices.Sorted(maps.Keys(v.open)) {
+		v.bad, v.worse = append(v.bad, "never ended: "+open), true
+	}
+	if status > 1 { // go test itself was ended, or could not do what it was told
+		v.bad, v.worse = append(v.bad, fmt.Sprintf("the go command exited with %d", status)), true
+	}
 	if status != 0 && len(v.bad) == 0 {
 		v.bad, v.worse = append(v.bad, fmt.Sprintf("nothing failed, and the go command exited with %d", status)), true
 	}
@@ -111,12 +118,18 @@ func (v *verdict) run(list string, status int) error {
 func (v *verdict) take(e event) {
 	key := e.Package + e.ImportPath + " " + e.Test
 	switch e.Action {
+	case "start", "run":
+		v.open[key] = true
+	case "pass", "skip", "fail":
+		delete(v.open, key)
+	}
+	switch e.Action {
 	case "output", "build-output":
 		if v.output[key] == nil {
 			v.output[key] = &strings.Builder{}
 		}
 		v.output[key].WriteString(e.Output)
-		for _, sign := range []string{"DATA RACE", "panic:", "fatal error:", "test timed out", "unexpected goroutines"} {
+		for _, sign := range []string{"DATA RACE", "panic:", "fatal error:", "test timed out", "unexpected goroutines", "[rapid] panic", "*** Test "} {
 			v.worse = v.worse || strings.Contains(e.Output, sign)
 		}
 	case "pass":
