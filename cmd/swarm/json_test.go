@@ -50,6 +50,7 @@ func (m *team) joins(name, role string) <-chan outcome {
 
 // What every verb prints with --json is valid, over the way of a plan from its teammate to its leader and back.
 func TestJSONIsValid(t *testing.T) {
+	t.Parallel()
 	m := newTeam(t)
 	m.checked = map[string]bool{}
 	m.must(os.WriteFile(m.path("tree", "go.mod"), []byte("module example.com/x\n\ngo 1.26\n"), 0o600))

@@ -359,6 +359,7 @@ func mateCells() []cell {
 }
 
 func TestBadInputMatrix(t *testing.T) {
+	t.Parallel()
 	begin := time.Now()
 	m := newTeam(t)
 	m.start("fixer")
@@ -388,6 +389,12 @@ func TestBadInputMatrix(t *testing.T) {
 		cells = append(cells, v.cells(m)...)
 	}
 	cells = append(append(cells, ownCells(m)...), mateCells()...)
+	if raceDetector { // it makes a process take ten times as long, and the cells are much of the same
+		for i := range len(cells) / 4 {
+			cells[i] = cells[4*i]
+		}
+		cells = cells[:len(cells)/4]
+	}
 	for i := range cells {
 		for _, words := range [][]string{cells[i].args, cells[i].want} {
 			for j := range words {

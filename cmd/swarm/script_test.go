@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // scripts wait for processes and for the disk, not for the processor
 	testscript.Main(m, map[string]func(){"swarm": main})
 }
 
@@ -42,6 +44,7 @@ func TestMain(m *testing.M) {
 //	stranger WHAT ARG... somebody without a key
 //	rogue-leader WHAT    a second leader who stores what no honest desk would
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
